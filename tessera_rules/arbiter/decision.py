@@ -8,12 +8,8 @@ from typing import Any, Literal
 from attrs import field, frozen
 
 from tessera_rules.model.request import Request
+from tessera_rules.model.words import VerdictWord
 from tessera_rules.source import Span
-
-VerdictWord = Literal[
-    "selected", "outranked", "delegated", "denied", "refused", "error", "undecided", "unavailable",
-    "unproved", "wrong", "mistrusted", "declined", "failed", "crashed", "quarantined",
-]  # fmt: skip
 
 Proof = Literal["verified", "unverified", "mistrusted", "misdeclared"]
 

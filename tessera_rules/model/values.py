@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from enum import Enum
+from typing import Any, Final, Literal
 
 from attrs import field, frozen
 
@@ -16,6 +17,15 @@ TIERS: tuple[Tier, ...] = ("synthesized", "emitted", "hand_tuned")
 
 Criterion = Literal["rules", "measured", "avoid", "tier", "cost", "declaration"]
 CRITERIA: tuple[Criterion, ...] = ("rules", "measured", "avoid", "tier", "cost", "declaration")
+
+
+class Required(Enum):
+    """The default of an attribute that every request must give."""
+
+    REQUIRED = "required"
+
+
+REQUIRED: Final = Required.REQUIRED
 
 
 @frozen(eq=False)
@@ -78,7 +88,7 @@ class Result:
 
 @frozen(eq=False)
 class Attr:
-    """One attribute. ``default`` is its value where the request does not say (None is ``null``)."""
+    """One attribute. ``default`` is its value where the request does not say (None is ``null``); `REQUIRED`: it must say."""
 
     name: str
     type: Type
@@ -320,7 +330,7 @@ class StatedLayout:
 
 @frozen(eq=False)
 class TestRequest:
-    """One request of a test: words as ``k=v`` would say them, already typed."""
+    """One request of a test: words as ``k=v`` would say them, already typed, and what is expected of it (loop names filled)."""
 
     __test__ = False
     op: str
@@ -330,6 +340,7 @@ class TestRequest:
     layouts: Mapping[str, StatedLayout]
     device: Mapping[str, Any]
     loops: Mapping[str, Any]
+    expectations: tuple[Expectation, ...] = ()
 
 
 @frozen(eq=False)
