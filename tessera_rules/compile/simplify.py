@@ -1,0 +1,205 @@
+"""Partial evaluation: what is left of a condition once the known names have their values.
+
+The rest means the same as the whole for every value of the names that are open, errors included: a part that would be an
+error stays where it was, unless what stands before it settles the matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tessera_rules.compile.evaluate import Lookup, evaluate
+from tessera_rules.compile.operators import STRICT, ClauseError, boolean
+from tessera_rules.model.request import UNKNOWN
+from tessera_rules.model.terms import Apply, Const, Fact, Term
+from tessera_rules.model.types import BOOL
+
+TRUE = Const(BOOL, True)
+FALSE = Const(BOOL, False)
+
+
+def simplify(term: Term, lookup: Lookup) -> Term:
+    """Return what is left of a term; a `Const` where nothing is open. Raises `ClauseError` where it is an error whatever the rest is.
+
+    >>> from tessera_rules.model.show import show
+    >>> from tessera_rules.model.types import DTYPE, INT
+    >>> head_dim, dtype = Fact(INT, "dim:head_dim", "head_dim"), Fact(DTYPE, "dtype", "dtype")
+    >>> f16 = Apply(BOOL, "eq", (dtype, Const(DTYPE, "f16")))
+    >>> whole = Apply(BOOL, "and", (f16, Apply(BOOL, "le", (head_dim, Const(INT, 256)))))
+    >>> show(simplify(whole, {"dtype": "f16", "dim:head_dim": UNKNOWN}.__getitem__))
+    'head_dim <= 256'
+    """
+    if isinstance(term, Const):
+        return term
+    if isinstance(term, Fact):
+        value = evaluate(term, lookup)
+        return term if value is UNKNOWN else Const(term.type, value)
+    assert isinstance(term, Apply)
+    match term.op:
+        case "and" | "or":
+            return _chain(term, lookup)
+        case "if":
+            return _if(term, lookup)
+        case "in":
+            return _in(term, lookup)
+        case "not":
+            return negation(simplify(term.args[0], lookup))
+    if term.op in ("in_range", "contains"):
+        value = evaluate(term, lookup)  # may be fixed with a part unknown
+        if value is not UNKNOWN:
+            return Const(term.type, value)
+    args = tuple(simplify(arg, lookup) for arg in term.args)
+    if all(isinstance(arg, Const) for arg in args):
+        return Const(term.type, STRICT[term.op](*(arg.value for arg in args if isinstance(arg, Const))))
+    return _arithmetic(Apply(term.type, term.op, args, term.span))
+
+
+def conjunction(terms: Sequence[Term]) -> Term:
+    """Return the condition that all of these hold, in order, constants and nested ``and`` dissolved.
+
+    Parts after one that is false are gone; a part that is true leaves no trace.
+    """
+    return _join("and", terms)
+
+
+def disjunction(terms: Sequence[Term]) -> Term:
+    """Return the condition that one of these holds, in order."""
+    return _join("or", terms)
+
+
+def _join(op: str, terms: Sequence[Term]) -> Term:
+    stop = op == "or"
+    parts: list[Term] = []
+    for term in terms:
+        if isinstance(term, Const) and isinstance(term.value, bool):
+            if term.value is stop:
+                # Everything before is unknown, and an unknown that is no error cannot change this any more.
+                return TRUE if stop else FALSE
+        elif isinstance(term, Apply) and term.op == op:
+            parts += term.args
+        else:
+            parts.append(term)
+    if not parts:
+        return FALSE if stop else TRUE
+    return parts[0] if len(parts) == 1 else Apply(BOOL, op, tuple(_without_repeats(parts)))
+
+
+def _without_repeats(parts: list[Term]) -> list[Term]:
+    """Leave out a part that stands there already as the very same term."""
+    seen: set[int] = set()
+    return [part for part in parts if id(part) not in seen and not seen.add(id(part))]  # type: ignore[func-returns-value]
+
+
+_OPPOSITE = {"eq": "ne", "ne": "eq"}
+_OPPOSITE_ORDER = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+
+
+def negation(term: Term) -> Term:
+    """Return the opposite of a condition, with ``not`` pushed into a comparison where that means the same."""
+    if isinstance(term, Const):
+        return Const(BOOL, not boolean(term.value))
+    if isinstance(term, Apply):
+        if term.op == "not":
+            return term.args[0]
+        if term.op in _OPPOSITE:
+            return Apply(BOOL, _OPPOSITE[term.op], term.args, term.span)
+        if term.op in _OPPOSITE_ORDER and all(arg.type.kind in ("int", "version") for arg in term.args):  # a float may be nan, which has no order
+            return Apply(BOOL, _OPPOSITE_ORDER[term.op], term.args, term.span)
+    return Apply(BOOL, "not", (term,), getattr(term, "span", None))
+
+
+def _chain(term: Apply, lookup: Lookup) -> Term:
+    stop = term.op == "or"
+    parts: list[Term] = []
+    for arg in term.args:
+        try:
+            part = simplify(arg, lookup)
+            if isinstance(part, Const):
+                boolean(part.value)
+        except ClauseError:
+            if not parts:
+                raise
+            parts.append(arg)  # met only if all before it let it through; what follows is never met then
+            break
+        if isinstance(part, Const):
+            if part.value is stop:
+                return part
+            continue
+        parts.append(part)
+    return _join(term.op, parts)
+
+
+def _kept(term: Term, lookup: Lookup) -> Term:
+    """Simplify a part that may not be met at all: where it is an error it stays as it is."""
+    try:
+        return simplify(term, lookup)
+    except ClauseError:
+        return term
+
+
+def _if(term: Apply, lookup: Lookup) -> Term:
+    condition = simplify(term.args[0], lookup)
+    if isinstance(condition, Const):
+        return simplify(term.args[1] if boolean(condition.value) else term.args[2], lookup)
+    one, two = _kept(term.args[1], lookup), _kept(term.args[2], lookup)
+    if isinstance(one, Const) and isinstance(two, Const):
+        if type(one.value) is type(two.value) and one.value == two.value:
+            return one
+        if one.value is True and two.value is False:
+            return condition
+        if one.value is False and two.value is True:
+            return negation(condition)
+    return Apply(term.type, "if", (condition, one, two), term.span)
+
+
+def _in(term: Apply, lookup: Lookup) -> Term:
+    value = evaluate(term, lookup)
+    if value is not UNKNOWN:
+        return Const(BOOL, value)
+    x = simplify(term.args[0], lookup)
+    items: list[Term] = []
+    for arg in term.args[1:]:
+        try:
+            item = simplify(arg, lookup)
+            if isinstance(x, Const) and isinstance(item, Const):
+                STRICT["eq"](x.value, item.value)  # false here, or the whole would be known
+                continue
+            items.append(item)
+        except ClauseError:
+            items.append(arg)
+            break
+    if isinstance(x, Const) and len(items) == 1:
+        return Apply(BOOL, "eq", (x, items[0]), term.span)
+    return Apply(BOOL, "in", (x, *items), term.span)
+
+
+def _arithmetic(term: Apply) -> Term:
+    """Fold ``1 * x``, ``x + 0`` and ``2 * x * 8`` on integers, so that a rest reads as a person would write it."""
+    if term.type.kind != "int" or term.op not in ("mul", "add", "sub"):
+        return term
+    left, right = term.args
+    if left.type.kind != "int" or right.type.kind != "int":
+        return term
+    unit = 1 if term.op == "mul" else 0
+    if _is(right, unit):
+        return left
+    if term.op == "sub":
+        return term
+    if _is(left, unit):
+        return right
+    if isinstance(right, Const) and isinstance(left, Apply) and left.op == term.op and left.type.kind == "int":
+        for i, inner in enumerate(left.args):
+            # x * 2 * 8 and 2 * x * 8: one constant; a factor 0 is left alone, its partner may be past the limit
+            if isinstance(inner, Const) and inner.value != 0 and right.value != 0:
+                try:
+                    folded = Const(term.type, STRICT[term.op](inner.value, right.value))
+                except ClauseError:
+                    return term
+                rest = left.args[1 - i]
+                return Apply(term.type, term.op, (folded, rest) if term.op == "mul" else (rest, folded), term.span)
+    return term
+
+
+def _is(term: Term, value: Any) -> bool:
+    return isinstance(term, Const) and isinstance(term.value, int) and not isinstance(term.value, bool) and bool(term.value == value)
