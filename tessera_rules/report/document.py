@@ -11,13 +11,13 @@ from tessera_rules.arbiter.decision import Decision
 from tessera_rules.diagnostic import Finding
 from tessera_rules.errors import RuleError, TesseraError
 from tessera_rules.model.request import UNKNOWN, Request
-from tessera_rules.model.terms import Version
 from tessera_rules.source import Span
 
 
 def plain(value: Any) -> Any:
     """Return a value as JSON has it: versions as text, sets sorted, what is not finite as a word, unknown as null.
 
+    >>> from tessera_rules.model.terms import Version
     >>> plain({"arch": Version("6.4.1"), "shape": (1, 2), "worst": float("inf")})
     {'arch': '6.4.1', 'shape': [1, 2], 'worst': 'inf'}
     """
@@ -36,9 +36,9 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def dumps(document: Mapping[str, Any], *, ascii_only: bool = False) -> str:
+def dumps(document: Mapping[str, Any], *, ascii_only: bool = False, sort_keys: bool = False) -> str:
     """Return a document as text, indented, without a last newline."""
-    return json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False)
+    return json.dumps(document, indent=2, ensure_ascii=ascii_only, sort_keys=sort_keys, allow_nan=False)
 
 
 def position(span: Span) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def place(span: Span) -> str:
     return f"{visible(span.source.name)}:{span.line}:{span.column}"
 
 
-def render_finding(finding: Finding, paint: Paint = Paint()) -> str:  # noqa: B008 - frozen
+def render_finding(finding: Finding, paint: Paint = Paint()) -> str:
     """Return a finding as several lines, without a last newline.
 
     >>> from tessera_rules.source import Source
@@ -68,7 +68,7 @@ def render_finding(finding: Finding, paint: Paint = Paint()) -> str:  # noqa: B0
     return "\n".join(lines)
 
 
-def render_findings(findings: Iterable[Finding], paint: Paint = Paint()) -> str:  # noqa: B008 - frozen
+def render_findings(findings: Iterable[Finding], paint: Paint = Paint()) -> str:
     """Return findings one under the other, and a last line that counts them."""
     shown = list(findings)
     return "\n".join([*(render_finding(finding, paint) for finding in shown), count_findings(shown)])

@@ -1,0 +1,46 @@
+"""``tsr eval OP TARGET k=v…``: who would run, and why not the others. No kernel is run on the request."""
+
+from __future__ import annotations
+
+import argparse
+
+from tessera_rules.cli.arguments import Parser, parser_for
+from tessera_rules.cli.requests import assumed, forced, machine_of, read_words
+from tessera_rules.cli.rules import asked_rules, load_rules
+from tessera_rules.cli.streams import Streams
+
+SUMMARY = "the decision for a request: the winner, every verdict with its reason, what is open"
+
+
+def parser() -> Parser:
+    """Return what ``tsr eval`` takes."""
+    made = parser_for("eval", SUMMARY, "example: tsr eval attention rocm dtype=f16 B=1 Hq=8 Hkv=8 Sq=128 Skv=128 head_dim=72 Dv=72 --machine box.json")
+    made.add_argument(
+        "words", nargs="*", metavar="OP TARGET NAME=VALUE", help="dimensions, attributes, dtype=, given=, allow=, require=, threads=, device=, layouts"
+    )
+    made.add_argument("--machine", metavar="BOX.JSON", help="a stated machine; default: this one, whose probes are then run")
+    made.add_argument("--assume", nargs="+", action="append", default=[], metavar="NAME", help="candidates whose `available` is held for true, or all")
+    made.add_argument("--force", metavar="NAME", help="this candidate or an error; replaces TSR_FORCE and the rules' forces")
+    return made
+
+
+def run(options: argparse.Namespace, streams: Streams) -> int:
+    """Decide, and show the decision."""
+    from tessera_rules.arbiter.decide import decide
+    from tessera_rules.arbiter.request import bind_words
+
+    words, named = asked_rules(options, 2, options.assume)
+    ruleset = load_rules(named, streams)
+    asked = read_words("eval", words, ruleset)
+    machine = machine_of(options.machine)
+    request = bind_words(ruleset, asked.op, asked.target, asked.words, machine)
+    decision = decide(ruleset, request, machine, force=forced(options.force, asked, ruleset), assume_available=assumed(options.assume, ruleset))
+    if options.json:
+        from tessera_rules.report.document import decision_document
+
+        streams.give(decision_document(decision))
+        return 0
+    from tessera_rules.report.explain import explain
+
+    streams.say(explain(decision))
+    return 0

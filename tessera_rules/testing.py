@@ -1,0 +1,212 @@
+"""Runs the ``test`` blocks of rules: decides each request on the test's own machine and compares with what is expected.
+
+Nothing is run, probed or read from a corpus. Below `tessera_rules.cli` and the pytest plugin, which both show what it returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from attrs import field, frozen
+
+from tessera_rules.arbiter import decide
+from tessera_rules.arbiter.decision import Decision, Verdict
+from tessera_rules.arbiter.request import bind_words
+from tessera_rules.errors import TesseraError
+from tessera_rules.machine.base import Machine
+from tessera_rules.machine.stated import load_machine
+from tessera_rules.model.values import Clause, Expectation, Ruleset, Test, TestRequest
+from tessera_rules.report.document import plain
+from tessera_rules.source import Span
+
+Outcome = Literal["passed", "failed", "error"]
+
+
+@frozen(eq=False)
+class TestOutcome:
+    """What came of one test. ``message`` says what was expected, who won and why; ``loops`` is the round that failed."""
+
+    __test__ = False
+    test: Test
+    outcome: Outcome
+    message: str = ""
+    loops: Mapping[str, Any] = field(factory=dict)
+    decision: Decision | None = None
+
+
+@frozen(eq=False)
+class Coverage:
+    """What the tests of a load touched, by name and place, and what none of them did.
+
+    A candidate is covered where a test selects it, a clause of ``requires``, ``available`` where a test sees it refuse,
+    a rule where a test's decision is one that it had a part in.
+    """
+
+    candidates: tuple[str, ...]
+    candidates_missed: tuple[str, ...]
+    clauses: tuple[Clause, ...]
+    clauses_missed: tuple[tuple[str, Clause], ...]
+    rules: tuple[str, ...]
+    rules_missed: tuple[str, ...]
+
+
+@frozen(eq=False)
+class TestReport:
+    """Every test's outcome, in file order, and the coverage of all of them."""
+
+    __test__ = False
+    outcomes: tuple[TestOutcome, ...]
+    coverage: Coverage
+
+    @property
+    def passed(self) -> int:
+        """How many tests passed."""
+        return sum(outcome.outcome == "passed" for outcome in self.outcomes)
+
+    @property
+    def failed(self) -> int:
+        """How many tests failed or could not be decided."""
+        return len(self.outcomes) - self.passed
+
+
+def run_tests(ruleset: Ruleset, tests: Iterable[Test] | None = None) -> TestReport:
+    """Run every test of a ruleset, or those given, and return what came of them. Never raises for what a test says."""
+    record = _Record(ruleset)
+    outcomes = tuple(run_test(ruleset, test, record) for test in (ruleset.tests if tests is None else tests))
+    return TestReport(outcomes, record.coverage())
+
+
+def run_test(ruleset: Ruleset, test: Test, record: _Record | None = None) -> TestOutcome:
+    """Run one test: every round of its ``for``, up to the first that fails."""
+    for request in test.requests:
+        try:
+            decision = decide_round(ruleset, test, request)
+        except TesseraError as error:
+            return TestOutcome(test, "error", _said(request.loops, error.message), request.loops)
+        if record is not None:
+            record.add(decision)
+        for expectation in request.expectations:
+            if not holds(expectation, decision):
+                return TestOutcome(test, "failed", _said(request.loops, shortfall(expectation, decision)), request.loops, decision)
+    return TestOutcome(test, "passed")
+
+
+def test_machine(request: TestRequest) -> Machine:
+    """Return the machine of a test: the request's target with the facts of ``device``, nothing else."""
+    return load_machine({"machine": 1, "targets": {request.target: plain(request.device)}})
+
+
+test_machine.__test__ = False  # type: ignore[attr-defined]
+
+
+def decide_round(ruleset: Ruleset, test: Test, request: TestRequest) -> Decision:
+    """Decide one round of a test. Raises `TesseraError` where its request is none of the op."""
+    words: dict[str, Any] = dict(request.words)
+    if request.given:
+        words["given"] = request.given
+    for operand, layout in request.layouts.items():
+        parts = {"align": layout.align, "strides": layout.strides, "dtype": layout.dtype}
+        words.update({f"{operand}.{part}": value for part, value in parts.items() if value is not None})
+    machine = test_machine(request)
+    bound = bind_words(ruleset, request.op, request.target, words, machine)
+    return decide(ruleset, bound, machine, assume_available=test.assume_available, assume_unavailable=test.assume_unavailable)
+
+
+def holds(expectation: Expectation, decision: Decision) -> bool:
+    """Whether a decision is as expected."""
+    if expectation.verdict is None:
+        found = decision.tag == expectation.name
+    else:
+        found = any(
+            verdict.candidate == expectation.name
+            and verdict.verdict == expectation.verdict
+            and (expectation.by is None or _folded(expectation.by) in said_by(verdict))
+            for verdict in decision.verdicts
+        )
+    return found is not expectation.negated
+
+
+def said_by(verdict: Verdict) -> tuple[str, ...]:
+    """Return what a ``by`` may name for a verdict: the clause's text; else the rule, the candidate ahead, the reason.
+
+    A refusal that no clause of the author's stands behind (closed world, precision) has only its reason.
+    """
+    if verdict.clause is not None:
+        return (_folded(verdict.clause),)
+    others = (verdict.extra.get("rule"), verdict.extra.get("by"), verdict.extra.get("to"), verdict.extra.get("probe"), verdict.because, verdict.reason)
+    return tuple(_folded(str(text)) for text in others if text)
+
+
+def shortfall(expectation: Expectation, decision: Decision) -> str:
+    """Return in words what was expected, who won instead, and why."""
+    name = expectation.name
+    wanted = f"{name} {expectation.verdict}" if expectation.verdict else name
+    by = f' by "{expectation.by}"' if expectation.by else ""
+    lines = [f"expected {'not ' if expectation.negated else ''}{wanted}{by}; {_outcome(decision)}"]
+    for verdict in decision.verdicts:
+        if verdict.candidate in (name, decision.winner):
+            lines.append(f"{verdict.candidate} is {verdict.verdict}: {_why(verdict)}")
+    if name in ("reference", "undecided") and decision.winner is None:
+        lines += [f"{verdict.candidate} is {verdict.verdict}: {_why(verdict)}" for verdict in decision.verdicts]
+    elif not any(verdict.candidate == name for verdict in decision.verdicts) and name not in ("reference", "undecided"):
+        lines.append(f"{name} is not registered for {decision.request.op.name} on {decision.request.target}")
+    return "\n".join(lines)
+
+
+def _outcome(decision: Decision) -> str:
+    if decision.winner is not None:
+        return f"the winner is {decision.winner} ({decision.criterion})"
+    if decision.tag == "undecided":
+        return f"the decision is open on {'; '.join(f'{each.candidate}: {each.condition}' for each in decision.residual[:3])}"
+    return "no candidate is left, so the reference runs"
+
+
+def _why(verdict: Verdict) -> str:
+    values = ", ".join(f"{name}={plain(value)}" for name, value in verdict.values.items())
+    place = f" [{verdict.span.source.name}:{verdict.span.line}]" if verdict.span else ""
+    return f"{verdict.reason}{f' ({values})' if values and values not in verdict.reason else ''}{place}"
+
+
+def _said(loops: Mapping[str, Any], message: str) -> str:
+    with_values = ", ".join(f"{name}={plain(value)}" for name, value in loops.items())
+    return f"with {with_values}: {message}" if with_values else message
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
+
+
+class _Record:
+    """Collects over all decisions of a run what was seen to win, to refuse and to apply."""
+
+    def __init__(self, ruleset: Ruleset) -> None:
+        self.ruleset = ruleset
+        self.selected: set[str] = set()
+        self.refusing: set[Span] = set()
+        self.applied: set[str] = set()
+
+    def add(self, decision: Decision) -> None:
+        for verdict in decision.verdicts:
+            if verdict.verdict == "selected":
+                self.selected.add(verdict.candidate)
+            if verdict.verdict in ("refused", "unavailable") and verdict.span is not None:
+                self.refusing.add(verdict.span)
+            if "rule" in verdict.extra:
+                self.applied.add(str(verdict.extra["rule"]))
+
+    def coverage(self) -> Coverage:
+        # A clause of a family stands in the file once, however many members there are.
+        clauses: dict[Span, tuple[str, Clause]] = {}
+        for candidate in self.ruleset.candidates.values():
+            for clause in (*candidate.available, *candidate.requires):
+                clauses.setdefault(clause.span, (candidate.name, clause))
+        names, rules = list(self.ruleset.candidates), [rule.name for rule in self.ruleset.rules]
+        return Coverage(
+            candidates=tuple(name for name in names if name in self.selected),
+            candidates_missed=tuple(name for name in names if name not in self.selected),
+            clauses=tuple(clause for span, (_, clause) in clauses.items() if span in self.refusing),
+            clauses_missed=tuple(pair for span, pair in clauses.items() if span not in self.refusing),
+            rules=tuple(name for name in rules if name in self.applied),
+            rules_missed=tuple(name for name in rules if name not in self.applied),
+        )
