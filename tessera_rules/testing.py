@@ -12,10 +12,11 @@ from attrs import field, frozen
 
 from tessera_rules.arbiter import decide
 from tessera_rules.arbiter.decision import Decision, Verdict
-from tessera_rules.arbiter.request import bind_words
+from tessera_rules.arbiter.facts import Lookup, lookup_for
+from tessera_rules.arbiter.request import bind_test
+from tessera_rules.compile.evaluate import truth
 from tessera_rules.errors import TesseraError
-from tessera_rules.machine.base import Machine
-from tessera_rules.machine.stated import load_machine
+from tessera_rules.machine.stated import machine_of_test
 from tessera_rules.model.values import Clause, Expectation, Ruleset, Test, TestRequest
 from tessera_rules.report.document import plain
 from tessera_rules.source import Span
@@ -39,8 +40,8 @@ class TestOutcome:
 class Coverage:
     """What the tests of a load touched, by name and place, and what none of them did.
 
-    A candidate is covered where a test selects it, a clause of ``requires``, ``available`` where a test sees it refuse,
-    a rule where a test's decision is one that it had a part in.
+    A candidate is covered where a test selects it; a clause of ``requires`` or ``available`` where it is what refuses, one of
+    ``avoid`` where it holds; a rule where its ``when`` holds for a request in its scope.
     """
 
     candidates: tuple[str, ...]
@@ -85,31 +86,17 @@ def run_test(ruleset: Ruleset, test: Test, record: _Record | None = None) -> Tes
         except TesseraError as error:
             return TestOutcome(test, "error", _said(request.loops, error.message), request.loops)
         if record is not None:
-            record.add(decision)
+            record.add(decision, request.device)
         for expectation in request.expectations:
             if not holds(expectation, decision):
                 return TestOutcome(test, "failed", _said(request.loops, shortfall(expectation, decision)), request.loops, decision)
     return TestOutcome(test, "passed")
 
 
-def test_machine(request: TestRequest) -> Machine:
-    """Return the machine of a test: the request's target with the facts of ``device``, nothing else."""
-    return load_machine({"machine": 1, "targets": {request.target: plain(request.device)}})
-
-
-test_machine.__test__ = False  # type: ignore[attr-defined]
-
-
 def decide_round(ruleset: Ruleset, test: Test, request: TestRequest) -> Decision:
     """Decide one round of a test. Raises `TesseraError` where its request is none of the op."""
-    words: dict[str, Any] = dict(request.words)
-    if request.given:
-        words["given"] = request.given
-    for operand, layout in request.layouts.items():
-        parts = {"align": layout.align, "strides": layout.strides, "dtype": layout.dtype}
-        words.update({f"{operand}.{part}": value for part, value in parts.items() if value is not None})
-    machine = test_machine(request)
-    bound = bind_words(ruleset, request.op, request.target, words, machine)
+    machine = machine_of_test(request.target, request.device)
+    bound = bind_test(ruleset, request, machine)
     return decide(ruleset, bound, machine, assume_available=test.assume_available, assume_unavailable=test.assume_unavailable)
 
 
@@ -186,20 +173,31 @@ class _Record:
         self.refusing: set[Span] = set()
         self.applied: set[str] = set()
 
-    def add(self, decision: Decision) -> None:
+    def add(self, decision: Decision, device: Mapping[str, Any]) -> None:
+        facts = lookup_for(decision.request, device, machine_of_test(decision.request.target, device))
         for verdict in decision.verdicts:
             if verdict.verdict == "selected":
                 self.selected.add(verdict.candidate)
             if verdict.verdict in ("refused", "unavailable") and verdict.span is not None:
                 self.refusing.add(verdict.span)
-            if "rule" in verdict.extra:
-                self.applied.add(str(verdict.extra["rule"]))
+        self._rules(decision, facts)
+        for candidate in self.ruleset.for_op(decision.request.op.name, decision.request.target):
+            self.refusing.update(clause.span for clause in candidate.avoid if truth(clause, facts) is True)
+
+    def _rules(self, decision: Decision, facts: Lookup) -> None:
+        op, target = decision.request.op.name, decision.request.target
+        for rule in self.ruleset.rules:
+            if rule.op not in (None, op) or rule.target not in (None, target):
+                continue
+            condition = rule.conditions.get((op, target))
+            if rule.always or (condition is not None and truth(condition, facts) is True):
+                self.applied.add(rule.name)
 
     def coverage(self) -> Coverage:
         # A clause of a family stands in the file once, however many members there are.
         clauses: dict[Span, tuple[str, Clause]] = {}
         for candidate in self.ruleset.candidates.values():
-            for clause in (*candidate.available, *candidate.requires):
+            for clause in (*candidate.available, *candidate.requires, *candidate.avoid):
                 clauses.setdefault(clause.span, (candidate.name, clause))
         names, rules = list(self.ruleset.candidates), [rule.name for rule in self.ruleset.rules]
         return Coverage(

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from attrs import frozen
 
 from tessera_rules.cli.arguments import names_of
-from tessera_rules.errors import TesseraError, UsageError
+from tessera_rules.errors import UsageError
 from tessera_rules.machine.base import Machine
+from tessera_rules.model.request import Request
 from tessera_rules.model.values import Ruleset
 from tessera_rules.nearest import did_you_mean
 
@@ -20,14 +21,14 @@ class Asked:
     """The words of one request as typed: ``words`` maps each ``k`` of ``k=v`` to its text."""
 
     op: str
-    target: str
+    target: str | None
     words: dict[str, str]
 
 
 def read_words(verb: str, words: Sequence[str], ruleset: Ruleset) -> Asked:
-    """Return op, target and ``k=v`` words, told apart by the ``=``.
+    """Return op, target and ``k=v`` words, told apart by the ``=``; whether the rules have them, binding says.
 
-    Raises: `UsageError` for a word that is neither, for one said twice, for an op or target that the rules lack.
+    Raises: `UsageError` for a word that is neither, and for one said twice.
     """
     plain = [word for word in words if "=" not in word]
     pairs: dict[str, str] = {}
@@ -41,17 +42,9 @@ def read_words(verb: str, words: Sequence[str], ruleset: Ruleset) -> Asked:
             pairs[name] = value
     if not plain:
         raise UsageError(f"tsr {verb} needs an op", hint=_listed("op", ruleset.ops))
-    op = plain[0]
-    if op not in ruleset.ops:
-        raise UsageError(f"there is no op '{op}' in these rules", hint=did_you_mean(op, ruleset.ops, "op"))
-    here = sorted({target for name, target in ruleset.registered if name == op})
-    if len(plain) < 2:
-        raise UsageError(f"tsr {verb} {op} needs a target", hint=_listed("target", here or ruleset.targets))
-    if plain[1] not in ruleset.targets:
-        raise UsageError(f"there is no target '{plain[1]}' in these rules", hint=did_you_mean(plain[1], ruleset.targets, "target"))
     if len(plain) > 2:
         raise UsageError(f"'{plain[2]}' is no NAME=VALUE", hint=f"tsr {verb} OP TARGET NAME=VALUE …, such as M=512")
-    return Asked(op, plain[1], pairs)
+    return Asked(plain[0], plain[1] if len(plain) == 2 else None, pairs)
 
 
 def machine_of(path: str | None) -> Machine:
@@ -61,17 +54,13 @@ def machine_of(path: str | None) -> Machine:
 
         return LocalMachine()
     from tessera_rules.cli.rules import readable
-    from tessera_rules.machine.stated import load_machine
+    from tessera_rules.machine.stated import parse_machine
 
     try:
         document = json.loads(readable(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"--machine '{path}' cannot be read: {error}", hint="tsr probe --json > box.json writes one") from None
-    try:
-        return load_machine(document)
-    except TesseraError as error:
-        error.message = f"--machine '{path}': {error.message}"
-        raise
+    return parse_machine(document, path)
 
 
 def assumed(groups: Sequence[Sequence[str]], ruleset: Ruleset) -> frozenset[str] | None:
@@ -84,34 +73,34 @@ def assumed(groups: Sequence[Sequence[str]], ruleset: Ruleset) -> frozenset[str]
     return frozenset(names)
 
 
-def forced(argument: str | None, asked: Asked, ruleset: Ruleset) -> str | None:
+def forced(argument: str | None, request: Request, ruleset: Ruleset) -> str | None:
     """Return who is forced for a request: the argument, else the entry of ``TSR_FORCE`` for this op and target.
 
     Raises: `UsageError` for a candidate, op or target that the rules lack, or an entry that is no ``op@target=name``.
     """
-    from_environment = _environment_force(os.environ.get("TSR_FORCE", ""), asked, ruleset)
+    from_environment = _environment_force(os.environ.get("TSR_FORCE", ""), request, ruleset)
     name, said = (argument, "--force") if argument is not None else (from_environment, "TSR_FORCE")
     if name is None or name == "reference":
         return name
     _known(name, ruleset.candidates, f"{said} names a candidate that these rules lack")
     candidate = ruleset.candidates[name]
-    if (candidate.op, candidate.target) != (asked.op, asked.target):
-        registered = [other.name for other in ruleset.for_op(asked.op, asked.target)]
+    op, target = request.op.name, request.target
+    if (candidate.op, candidate.target) != (op, target):
         raise UsageError(
-            f"{said} names '{name}', which is registered for {candidate.op} on {candidate.target}, not for {asked.op} on {asked.target}",
-            hint=_listed("candidate", registered),
+            f"{said} names '{name}', which is registered for {candidate.op} on {candidate.target}, not for {op} on {target}",
+            hint=_listed("candidate", [other.name for other in ruleset.for_op(op, target)]),
         )
     return name
 
 
-def _environment_force(text: str, asked: Asked, ruleset: Ruleset) -> str | None:
+def _environment_force(text: str, request: Request, ruleset: Ruleset) -> str | None:
     found = None
     for entry in filter(None, (part.strip() for part in text.split(","))):
         where, equals, name = entry.partition("=")
         op, at, target = where.partition("@")
         if not (equals and at and op and target and name):
             raise UsageError(f"TSR_FORCE has '{entry}', which is no op@target=name", hint="such as matmul@x86=x86_generic_c")
-        if (op, target) == (asked.op, asked.target):
+        if (op, target) == (request.op.name, request.target):
             found = name
         elif op not in ruleset.ops and (near := did_you_mean(op, ruleset.ops, "op")).startswith("did"):
             raise UsageError(f"TSR_FORCE has '{entry}', whose op these rules lack", hint=near)

@@ -72,9 +72,9 @@ def _show(report: TestReport, missed: bool, streams: Streams) -> None:
         for name in coverage.candidates_missed:
             streams.say(f"no test selects candidate {name}")
         for name, clause in coverage.clauses_missed:
-            streams.say(f"{place(clause.span)}: no test sees {name} refused by {visible(clause.text)}")
+            streams.say(f"{place(clause.span)}: no test of {name} turns on {visible(clause.text)}")
         for name in coverage.rules_missed:
-            streams.say(f"no test's decision has a part of rule {name}")
+            streams.say(f"in no test does rule {name} apply")
     parts = [
         f"{len(covered)} of {len(covered) + len(rest)} {what}"
         for what, covered, rest in (
