@@ -17,7 +17,6 @@ from tessera_rules.cli.streams import Streams
 from tessera_rules.diagnostic import Finding
 from tessera_rules.errors import RuleError, TesseraError, UsageError
 from tessera_rules.model.load import rule_files
-from tessera_rules.report.document import finding_document
 from tessera_rules.source import Source
 from tessera_rules.syntax import parse, read_source
 from tessera_rules.syntax.format import format_text
@@ -67,11 +66,10 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         if each.path is None and writes and each.after is not None and not options.json:
             streams.stdout.write(each.after)
     findings = [finding for each in laid for finding in each.findings]
-    _show(laid, options, streams)
+    if not (findings and options.json):
+        _show(laid, options, streams)
     if findings:
-        if not options.json:
-            raise RuleError(findings)
-        return 2
+        raise RuleError(findings)
     return int(not writes and any(each.changed for each in laid))
 
 
@@ -132,7 +130,7 @@ def _comments(file: File) -> list[str]:
 
 def _show(laid: list[Laid], options: argparse.Namespace, streams: Streams) -> None:
     if options.json:
-        rows = [{"file": each.name, "changed": each.changed, "findings": [finding_document(finding) for finding in each.findings]} for each in laid]
+        rows = [{"file": each.name, "changed": each.changed} for each in laid]
         streams.give({"files": rows, "changed": sum(each.changed for each in laid), "written": not (options.check or options.diff)})
         return
     for each in laid:

@@ -44,6 +44,10 @@ def main(argv: Sequence[str] | None = None, stdout: TextIO | None = None, stderr
     except KeyboardInterrupt:
         streams.tell("tsr: stopped")
         return INTERRUPTED
+    except OSError as error:
+        if error.filename is None:
+            return _internal(error, streams, json="--json" in words)
+        return _report(UsageError(f"{os.fspath(error.filename)}: {error.strerror or error}"), streams, json="--json" in words)
     except Exception as exception:
         return _internal(exception, streams, json="--json" in words)
     return code

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,14 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     "accuracy": ("kind", "atol", "rtol"),
 }  # fmt: skip
 """The fields that an object of a kind may have, present or not: what a misspelt name in a schema is compared with."""
+
+OTHER_MEMBERS = frozenset({
+    "file", "line", "column", "shape", "optional", "inout", "dtype", "dtype_attr", "low", "high", "step", "type", "words", "nullable", "default", "path",
+    "constants", "symbol", "compiler", "flags", "arguments", "returns", "statuses", "launch", "grid", "block", "shared", "ctype", "carries", "value",
+    "operand", "over", "clauses", "otherwise", "order", "on_decline", "on_none", "verify", "require", "workspace_bytes", "given", "layouts", "device", "align",
+    "strides", "negated", "verdict", "by", "key", "args", "loop",
+})  # fmt: skip
+"""The fields of all other objects."""
 
 
 def read_schema(path: str | Path) -> dict[str, Any]:
@@ -170,12 +179,8 @@ def _detail(error: ValidationError, document: Any) -> tuple[str, str | None]:
     wanted: Any = error.validator_value
     if error.validator == "required" and isinstance(value, Mapping):
         missing = [name for name in wanted if name not in value]
-        kind = str(value.get("kind"))
-        unknown = [name for name in missing if kind in MEMBERS and name not in MEMBERS[kind]]
-        near = nearest(unknown[0], MEMBERS[kind]) if unknown else None
-        hint = f"the schema asks for '{unknown[0]}', which no {kind} can have; did you mean '{near}'?" if near else None
         name = error.message.split("'")[1] if "'" in error.message else missing[0]
-        return f"it has no {name}", hint
+        return f"it has no {name}", None
     if error.validator in ("const", "enum"):
         allowed = [wanted] if error.validator == "const" else list(wanted)
         near = nearest(value, [item for item in allowed if isinstance(item, str)]) if isinstance(value, str) else None
@@ -213,6 +218,7 @@ ANNOTATIONS = frozenset({
 def _check_words(schema: Any, validators: set[str]) -> None:
     """Refuse a keyword that is nearly one that there is. JSON Schema ignores what it does not know: the demand would always hold."""
     known = validators | ANNOTATIONS
+    fields = {field for members in MEMBERS.values() for field in members} | OTHER_MEMBERS
     stack: list[tuple[tuple[str, ...], Any]] = [((), schema)]
     while stack:
         path, node = stack.pop()
@@ -226,6 +232,10 @@ def _check_words(schema: Any, validators: set[str]) -> None:
                     f"the schema has '{name}' at {_pointer(path)}, which no JSON Schema has",
                     hint=f"did you mean '{near}'?" if near else "begin words of your own with x-",
                 )
+            for field in value if name in ("properties", "required") else ():
+                near = get_close_matches(field, fields, n=1, cutoff=0.8) if isinstance(field, str) and field not in fields else []
+                if near:
+                    raise UsageError(f"the schema speaks of '{field}' at {_pointer(here)}, which no part of the rules has", hint=f"did you mean '{near[0]}'?")
             if name in MAPS and isinstance(value, Mapping):
                 stack.extend(((*here, key), inner) for key, inner in value.items())
             elif name in LISTS and isinstance(value, list):

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 from package_modules import PACKAGE, modules
 
