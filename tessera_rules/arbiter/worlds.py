@@ -1,0 +1,130 @@
+"""What is open, completed in every way: who can win, who cannot. Exact while little is open, careful beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import product
+
+from attrs import frozen
+
+from tessera_rules.arbiter.race import Entry
+from tessera_rules.arbiter.rank import TIER_RANK, Ranking, Standing
+from tessera_rules.arbiter.rank_rules import RankRules, World
+from tessera_rules.compile.evaluate import UNKNOWN
+from tessera_rules.model.values import Candidate
+
+MAX_VARIABLES = 10
+"""Open conditions that are completed in every way, 1,024 worlds; with more of them only what holds in each by itself is said."""
+
+
+def variable_of(entry: Entry) -> Hashable:
+    """Return the variable that says whether an undecided candidate races; equal where the same conditions are open."""
+    return frozenset(each.key for each in entry.open)
+
+
+def alive(entries: Sequence[Entry], world: World) -> list[Candidate]:
+    """Return who races in a world. Those that the world says nothing of do not."""
+    return [entry.candidate for entry in entries if entry.state == "in" or (entry.state == "maybe" and world.get(variable_of(entry), False))]
+
+
+@frozen(eq=False)
+class Outlook:
+    """Who can come first over all worlds.
+
+    ``exact`` is false where there were too many to look at each. ``nobody``: in some world nobody races. ``refused_force``:
+    in some world (``always``: in each) a rule forces who is out. ``behind``: those that cannot come first, and why.
+    """
+
+    possible: frozenset[str]
+    exact: bool
+    nobody: bool = False
+    refused_force: Standing | None = None
+    always_refused: bool = False
+
+    @property
+    def winner(self) -> str | None:
+        """Who comes first in every world, or None."""
+        sure = len(self.possible) == 1 and not self.nobody and self.refused_force is None
+        return next(iter(self.possible)) if sure else None
+
+
+def outlook(entries: Sequence[Entry], ranking: Ranking) -> Outlook:
+    """Look at every completion of what is open."""
+    racing = [entry for entry in entries if entry.state != "out"]
+    clear = [entry for entry in racing if not _surely_behind(entry.candidate, racing, ranking)]
+    names = frozenset(entry.candidate.name for entry in clear)
+    variables: dict[Hashable, None] = {}
+    for entry in clear:
+        if entry.state == "maybe":
+            variables[variable_of(entry)] = None
+    for about, condition in ranking.rules.conditions():
+        if condition.value is None and (about & names or any(about & each.candidates for each in ranking.rules.forces)):
+            variables[condition.variable] = None
+    if len(variables) > MAX_VARIABLES:
+        return Outlook(names, exact=False, nobody=all(entry.state == "maybe" for entry in clear))
+    possible: frozenset[str] = frozenset()
+    nobody = False
+    refusals: list[Standing] = []
+    count = 0
+    for world in worlds(tuple(variables)):
+        count += 1
+        standing = ranking.standing(alive(clear, world), world)
+        possible |= standing.possible
+        if standing.forced_out:
+            refusals.append(standing)
+        elif not standing.possible:
+            nobody = True
+    return Outlook(possible, True, nobody, refusals[0] if refusals else None, len(refusals) == count)
+
+
+def worlds(variables: tuple[Hashable, ...]) -> Iterator[World]:
+    """Yield every completion of open conditions."""
+    for values in product((False, True), repeat=len(variables)):
+        yield dict(zip(variables, values, strict=True))
+
+
+def _surely_behind(candidate: Candidate, racing: Sequence[Entry], ranking: Ranking) -> bool:
+    """Whether somebody who surely races is ahead in every world, and the candidate lifts nobody over others by being there.
+
+    Nobody who is touched by a force, and nothing where measurements can speak, is judged in this way.
+    """
+    rules = ranking.rules
+    if rules.forces or ranking.situation.measured is not None or any(candidate.name in each.candidates | each.over for each in rules.preferences):
+        return False
+    pushed = frozenset[str]().union(*(each.over for each in rules.preferences))
+    return any(
+        entry.state == "in" and entry.candidate is not candidate and entry.candidate.name not in pushed and _ahead(entry.candidate, candidate, ranking)
+        for entry in racing
+    )
+
+
+def _ahead(one: Candidate, two: Candidate, ranking: Ranking) -> bool:
+    """Whether one comes before two on the criteria that look at each by itself, whatever open conditions turn out to be."""
+    for word in ranking.order:
+        match word:
+            case "avoid":
+                worst, best = _avoid_bound(one.name, ranking.rules, True), _avoid_bound(two.name, ranking.rules, False)
+                if worst != best:
+                    return worst < best
+                if _avoid_bound(one.name, ranking.rules, False) != worst or _avoid_bound(two.name, ranking.rules, True) != best:
+                    # Level at worst, ahead otherwise: what follows decides the worst case, and must be on one's side too.
+                    continue
+            case "tier":
+                if one.tier != two.tier:
+                    return TIER_RANK[one.tier] < TIER_RANK[two.tier]
+            case "cost":
+                mine, other = ranking.cost(one), ranking.cost(two)
+                if mine is UNKNOWN or other is UNKNOWN:
+                    return False
+                if mine != other:
+                    return bool(mine < other)
+            case "declaration":
+                return one.order < two.order
+    return False
+
+
+def _avoid_bound(name: str, rules: RankRules, worst: bool) -> bool:
+    """Return whether a candidate is avoided where what is open turns out for the worse, or for the better."""
+    conditions = [rules.own_avoid[name]] if name in rules.own_avoid else []
+    conditions += [each.condition for each in rules.avoids if name in each.candidates]
+    return any(worst if condition.value is None else condition.value for condition in conditions)
