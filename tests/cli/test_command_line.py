@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import RULES, decided, tsr, write_rules
 
 from tessera_rules.cli.main import main, verbs
+from tests.cli.command import RULES, decided, tsr, write_rules
 
 VERBS = ["compile", "eval", "fmt", "test"]
 

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from command import RULES, decided, tsr, write_rules
+
+from tests.cli.command import RULES, decided, tsr, write_rules
 
 REQUEST = ["matmul", "box", "M=16", "N=16", "K=16", "dtype=f32"]
 

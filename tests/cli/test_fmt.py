@@ -7,9 +7,9 @@ import stat
 from pathlib import Path
 
 import pytest
-from command import tsr
 
 from tessera_rules.cli import fmt
+from tests.cli.command import tsr
 
 UNTIDY = "tessera 1\ntarget   box {\nfact   arch:string   # which\n}\n"
 BROKEN = "tessera 1\ntarget box {\n"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import RULES, tsr, write_rules
+
+from tests.cli.command import RULES, tsr, write_rules
 
 
 def ran(folder: Path, *blocks: str, options: tuple[str, ...] = ("--json",)) -> object:

@@ -6,7 +6,8 @@ import ast
 import re
 
 import pytest
-from package_modules import ROOT, imports, modules
+
+from tests.house.package_modules import ROOT, imports, modules
 
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 BESIDE = {"testing": "session", "targets": "kernels", "measure": "oracle", "corpus": "oracle", "analyze": "ops", "lsp": "cli", "pytest_plugin": "cli"}

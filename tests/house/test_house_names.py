@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from package_modules import PACKAGE, modules
+from tests.house.package_modules import PACKAGE, modules
 
 SPEAKS = {"cli", "repl", "lsp", "pytest_plugin"}
 DRAWERS = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}

@@ -8,13 +8,13 @@ from typing import Any
 
 import jsonschema
 import pytest
-from loaded_rules import TEXT, everything, load_text
 
 from tessera_rules.model.values import CRITERIA, TIERS
 from tessera_rules.model.words import VerdictWord
 from tessera_rules.report.canonical import canonical
 from tessera_rules.report.document import dumps
 from tessera_rules.report.schema import MEMBERS
+from tests.report.loaded_rules import TEXT, everything, load_text
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schema"
 RULES_SCHEMA = json.loads((SCHEMAS / "rules.schema.json").read_text(encoding="utf-8"))

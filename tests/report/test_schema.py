@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loaded_rules import TEXT, everything, load_text
 
 from tessera_rules.errors import UsageError
 from tessera_rules.report.schema import read_schema, validate_against
+from tests.report.loaded_rules import TEXT, everything, load_text
 
 HAND_TUNED = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
