@@ -21,8 +21,13 @@ class Answer:
 class Machine(Protocol):
     """Facts and probe answers. Asking twice gives the same answer until the machine is asked to look again."""
 
-    stated: bool
-    threads: int
+    @property
+    def stated(self) -> bool:
+        """Whether a document states it, so that nothing is asked of this computer."""
+
+    @property
+    def threads(self) -> int:
+        """The cores that a request has where it does not say."""
 
     def devices(self, target: Target) -> tuple[Mapping[str, Any], ...]:
         """Return the facts of each device of a target; empty where no such device is. A fact not listed is missing."""
