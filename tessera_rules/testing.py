@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from attrs import field, frozen
 
-from tessera_rules.arbiter import decide
+from tessera_rules.arbiter.decide import decide
 from tessera_rules.arbiter.decision import Decision, Verdict
 from tessera_rules.arbiter.facts import Lookup, lookup_for
 from tessera_rules.arbiter.request import bind_test

@@ -26,7 +26,7 @@ def parser() -> Parser:
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Decide, and show the decision."""
-    from tessera_rules.arbiter import decide
+    from tessera_rules.arbiter.decide import decide
     from tessera_rules.arbiter.request import bind_words
 
     words, named = asked_rules(options, 2, options.assume)
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     asked = read_words("eval", words, ruleset)
     machine = machine_of(options.machine)
     request = bind_words(ruleset, asked.op, asked.target, asked.words, machine)
-    decision = decide(ruleset, request, machine, force=forced(options.force, request, ruleset), assume_available=assumed(options.assume, ruleset))
+    decision = decide(ruleset, request, machine, force=forced(options.force, request, ruleset), assume_available=assumed(options.assume))
     if options.json:
         from tessera_rules.report.document import decision_document
 

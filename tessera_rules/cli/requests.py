@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
 from tessera_rules.cli.arguments import names_of
 from tessera_rules.errors import UsageError
+from tessera_rules.forced import environment_force
 from tessera_rules.machine.base import Machine
 from tessera_rules.model.request import Request
 from tessera_rules.model.values import Ruleset
-from tessera_rules.nearest import did_you_mean
 
 
 @frozen
@@ -63,53 +62,15 @@ def machine_of(path: str | None) -> Machine:
     return parse_machine(document, path)
 
 
-def assumed(groups: Sequence[Sequence[str]], ruleset: Ruleset) -> frozenset[str] | None:
-    """Return the candidates whose ``available`` is held for true; None is all of them."""
+def assumed(groups: Sequence[Sequence[str]]) -> frozenset[str] | None:
+    """Return the candidates whose ``available`` is held for true; None is all of them. Deciding says which it does not know."""
     names = names_of(groups)
-    if "all" in names:
-        return None
-    for name in names:
-        _known(name, ruleset.candidates, "--assume names a candidate that these rules lack")
-    return frozenset(names)
+    return None if "all" in names else frozenset(names)
 
 
 def forced(argument: str | None, request: Request, ruleset: Ruleset) -> str | None:
-    """Return who is forced for a request: the argument, else the entry of ``TSR_FORCE`` for this op and target.
-
-    Raises: `UsageError` for a candidate, op or target that the rules lack, or an entry that is no ``op@target=name``.
-    """
-    from_environment = _environment_force(os.environ.get("TSR_FORCE", ""), request, ruleset)
-    name, said = (argument, "--force") if argument is not None else (from_environment, "TSR_FORCE")
-    if name is None or name == "reference":
-        return name
-    _known(name, ruleset.candidates, f"{said} names a candidate that these rules lack")
-    candidate = ruleset.candidates[name]
-    op, target = request.op.name, request.target
-    if (candidate.op, candidate.target) != (op, target):
-        raise UsageError(
-            f"{said} names '{name}', which is registered for {candidate.op} on {candidate.target}, not for {op} on {target}",
-            hint=_listed("candidate", [other.name for other in ruleset.for_op(op, target)]),
-        )
-    return name
-
-
-def _environment_force(text: str, request: Request, ruleset: Ruleset) -> str | None:
-    found = None
-    for entry in filter(None, (part.strip() for part in text.split(","))):
-        where, equals, name = entry.partition("=")
-        op, at, target = where.partition("@")
-        if not (equals and at and op and target and name):
-            raise UsageError(f"TSR_FORCE has '{entry}', which is no op@target=name", hint="such as matmul@x86=x86_generic_c")
-        if (op, target) == (request.op.name, request.target):
-            found = name
-        elif op not in ruleset.ops and (near := did_you_mean(op, ruleset.ops, "op")).startswith("did"):
-            raise UsageError(f"TSR_FORCE has '{entry}', whose op these rules lack", hint=near)
-    return found
-
-
-def _known(name: str, known: Iterable[str], said: str) -> None:
-    if name not in known:
-        raise UsageError(f"{said}: '{name}'", hint=did_you_mean(name, known, "candidate"))
+    """Return who is forced for a request: the argument, else the entry of ``TSR_FORCE`` for this op and target."""
+    return argument if argument is not None else environment_force(ruleset, request.op.name, request.target)
 
 
 def _listed(what: str, names: Iterable[str]) -> str:
