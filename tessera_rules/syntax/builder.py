@@ -1,0 +1,432 @@
+"""What each alternative of the grammar builds: one method per alias in ``grammars/tsr.lark``.
+
+A method gets the parts of its alternative and where the alternative begins and ends. Parts are nodes, lists of nodes, or for
+a token its ``(start, end)``. Everything is built from the leaves up, so nothing here recurses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_rules.diagnostic import Finding
+from tessera_rules.source import Source, Span
+from tessera_rules.syntax import codes, nodes
+from tessera_rules.syntax.expressions import ExpressionBuilder
+from tessera_rules.syntax.literals import folded
+
+EDITION = 1
+
+Part = Any
+Parts = list[Any]
+Token = tuple[int, int]
+
+
+class Edition:
+    """The ``tessera N`` line, kept among the entries until the file is put together."""
+
+    __slots__ = ("number", "span")
+
+    def __init__(self, number: int, span: Span) -> None:
+        self.number = number
+        self.span = span
+
+
+class Builder(ExpressionBuilder):
+    """Builds the nodes of one source; ``findings`` and ``damage`` (offsets of mistakes) grow as it goes."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.declarations = 0
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def edition(self, parts: Parts, begin: int, end: int) -> Edition:
+        number = self.int_literal(parts[1:], *parts[1])
+        return Edition(number.value, self.span(begin, end))
+
+    def use(self, parts: Parts, begin: int, end: int) -> nodes.Use:
+        return nodes.Use(self.string(parts[1:], *parts[1]), span=self.span(begin, end))
+
+    def error(self, parts: Parts, begin: int, end: int) -> Part:
+        return parts[0]
+
+    def declaration(self, parts: Parts, begin: int, end: int) -> nodes.Declaration:
+        keyword, name, fields = parts
+        return self._declared(self.text(keyword), self.to_name(name), fields, begin, end)
+
+    def policy(self, parts: Parts, begin: int, end: int) -> nodes.Declaration:
+        return self._declared("policy", nodes.Name("", span=self.span(*parts[0])), parts[1], begin, end)
+
+    def test(self, parts: Parts, begin: int, end: int) -> nodes.Declaration:
+        title = self.string(parts[1:], *parts[1])
+        return self._declared("test", nodes.Name(title.value, span=title.span), parts[2], begin, end)
+
+    def _declared(self, kind: Any, name: nodes.Name, fields: Parts, begin: int, end: int) -> nodes.Declaration:
+        self.misplaced_tuples(begin)
+        self.declarations += 1
+        kept = [each for each in fields if each is not None]
+        for position, each in enumerate(kept):
+            if isinstance(each, nodes.DocField) and position > 0:
+                self.report(
+                    codes.MISPLACED.at(
+                        each.span, "a documentation string stands first in its block", hint=f"move it up, or write it as a comment: # {each.value.value}"
+                    )
+                )
+        return nodes.Declaration(kind, name, tuple(kept), damaged=self.damaged(begin, end), span=self.span(begin, end))
+
+    def broken(self, parts: Parts, begin: int, end: int) -> nodes.Declaration | nodes.Predicate | None:
+        """Return what is known of a declaration that could not be read to its end: its kind and name."""
+        if len(parts) < 2 or not all(isinstance(each, tuple) for each in parts[:2]):
+            return None
+        kind: Any = self.text(parts[0])
+        span = self.span(begin, end)
+        if kind in ("op", "target", "candidate", "rule"):
+            return nodes.Declaration(kind, self.to_name(parts[1]), (), damaged=True, span=span)
+        if kind == "predicate":
+            return nodes.Predicate(self.to_name(parts[1]), (), nodes.NullLit(span=span), "", damaged=True, span=span)
+        return None
+
+    def predicate(self, parts: Parts, begin: int, end: int) -> nodes.Predicate:
+        return self._predicate(parts[1], [], parts[2], parts[3], begin, end)
+
+    def predicate_none(self, parts: Parts, begin: int, end: int) -> nodes.Predicate:
+        return self._predicate(parts[1], [], parts[4], parts[5], begin, end)
+
+    def predicate_parameters(self, parts: Parts, begin: int, end: int) -> nodes.Predicate:
+        return self._predicate(parts[1], parts[3], parts[5], parts[6], begin, end)
+
+    def _predicate(self, name: Token, parameters: list[nodes.Name], equal: Token, body: nodes.Expr, begin: int, end: int) -> nodes.Predicate:
+        self.misplaced_tuples(begin)
+        self.declarations += 1
+        text = folded(self.source.text[equal[1] : end])
+        return nodes.Predicate(self.to_name(name), tuple(parameters), body, text, damaged=self.damaged(begin, end), span=self.span(begin, end))
+
+    def for_empty(self, parts: Parts, begin: int, end: int) -> nodes.For:
+        return self._for(parts[1], parts[3], [], begin, end)
+
+    def for_block(self, parts: Parts, begin: int, end: int) -> nodes.For:
+        return self._for(parts[1], parts[3], parts[5], begin, end)
+
+    def _for(self, names: list[nodes.Name], source: nodes.ForSource, items: Parts, begin: int, end: int) -> nodes.For:
+        body = tuple(each for each in items if each is not None)
+        hurt = (
+            [offset for offset in self.damage if begin <= offset < end and not any(item.span.start <= offset < item.span.end for item in body)]
+            if self.damage
+            else []
+        )
+        return nodes.For(tuple(names), self.loop_source(source), body, damaged=bool(hurt), span=self.span(begin, end))
+
+    def loop_name(self, parts: Parts, begin: int, end: int) -> list[nodes.Name]:
+        return [self.to_name(parts[0])]
+
+    def targets_with_op(self, parts: Parts, begin: int, end: int) -> nodes.TargetsWithOp:
+        return nodes.TargetsWithOp(self.to_name(parts[3]), span=self.span(begin, end))
+
+    # ---- fields that several blocks have ----------------------------------------------------------------------------
+
+    def doc(self, parts: Parts, begin: int, end: int) -> nodes.DocField:
+        span = self.span(begin, end)
+        return nodes.DocField("doc", self.string(parts, begin, end), keyword_span=span, span=span)
+
+    def name_field(self, parts: Parts, begin: int, end: int) -> nodes.NameField:
+        return nodes.NameField(self.text(parts[0]), self.to_name(parts[1]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def names_field(self, parts: Parts, begin: int, end: int) -> nodes.NamesField:
+        return nodes.NamesField(self.text(parts[0]), tuple(parts[1]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def flag_field(self, parts: Parts, begin: int, end: int) -> nodes.FlagField:
+        span = self.span(begin, end)
+        return nodes.FlagField(self.text(parts[0]), keyword_span=span, span=span)
+
+    def expr_field(self, parts: Parts, begin: int, end: int) -> nodes.ExprField:
+        text = folded(self.source.text[parts[0][1] : end])
+        return nodes.ExprField(self.text(parts[0]), parts[1], text, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def text_field(self, parts: Parts, begin: int, end: int) -> nodes.TextField:
+        return nodes.TextField(self.text(parts[0]), self.string(parts[1:], *parts[1]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def python_field(self, parts: Parts, begin: int, end: int) -> nodes.BindField:
+        path = self.string(parts[2:], *parts[2])
+        return nodes.BindField(self.text(parts[0]), "python", path, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def clause(self, parts: Parts, begin: int, end: int) -> nodes.Clause:
+        return nodes.Clause(parts[0], folded(self.source.text[begin:end]), None, span=self.span(begin, end))
+
+    def clause_because(self, parts: Parts, begin: int, end: int) -> nodes.Clause:
+        because = self.string(parts[2:], *parts[2])
+        return nodes.Clause(parts[0], folded(self.source.text[begin : parts[1][0]]), because, span=self.span(begin, end))
+
+    # ---- op ------------------------------------------------------------------------------------------------------
+
+    def operand(self, parts: Parts, begin: int, end: int) -> nodes.OperandField:
+        dtype = parts[4] if len(parts) > 4 else None
+        return nodes.OperandField(
+            self.text(parts[0]), self.to_name(parts[1]), False, tuple(parts[3]), dtype, keyword_span=self.span(*parts[0]), span=self.span(begin, end)
+        )
+
+    def operand_optional(self, parts: Parts, begin: int, end: int) -> nodes.OperandField:
+        dtype = parts[5] if len(parts) > 5 else None
+        return nodes.OperandField(
+            self.text(parts[0]), self.to_name(parts[1]), True, tuple(parts[4]), dtype, keyword_span=self.span(*parts[0]), span=self.span(begin, end)
+        )
+
+    def result(self, parts: Parts, begin: int, end: int) -> nodes.ResultField:
+        dtype = parts[2] if len(parts) > 2 else None
+        return nodes.ResultField("result", None, tuple(parts[1]), dtype, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def result_named(self, parts: Parts, begin: int, end: int) -> nodes.ResultField:
+        dtype = parts[4] if len(parts) > 4 else None
+        return nodes.ResultField("result", self.to_name(parts[1]), tuple(parts[3]), dtype, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def result_inout(self, parts: Parts, begin: int, end: int) -> nodes.ResultField:
+        return nodes.ResultField("result", self.to_name(parts[1]), None, None, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def attr(self, parts: Parts, begin: int, end: int) -> nodes.AttrField:
+        return nodes.AttrField("attr", self.to_name(parts[1]), parts[3], None, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def attr_default(self, parts: Parts, begin: int, end: int) -> nodes.AttrField:
+        return nodes.AttrField("attr", self.to_name(parts[1]), parts[3], parts[5], keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def dim(self, parts: Parts, begin: int, end: int) -> nodes.DimField:
+        return nodes.DimField("dim", self.to_name(parts[1]), parts[3], keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def dtype_field(self, parts: Parts, begin: int, end: int) -> nodes.DtypeField:
+        choices = tuple(parts[3]) if len(parts) > 3 else None
+        return nodes.DtypeField("dtype", self.to_name(parts[1]), choices, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def check(self, parts: Parts, begin: int, end: int) -> nodes.ClausesField:
+        return nodes.ClausesField("check", (parts[1],), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def dtype_name(self, parts: Parts, begin: int, end: int) -> nodes.DtypeSpec:
+        return nodes.DtypeSpec(name=self.to_name(parts[0]), span=self.span(begin, end))
+
+    def dtype_choices(self, parts: Parts, begin: int, end: int) -> nodes.DtypeSpec:
+        return nodes.DtypeSpec(choices=tuple(parts[2]), span=self.span(begin, end))
+
+    def dtype_attribute(self, parts: Parts, begin: int, end: int) -> nodes.DtypeSpec:
+        return nodes.DtypeSpec(attribute=self.to_name(parts[1]), span=self.span(begin, end))
+
+    def type_name(self, parts: Parts, begin: int, end: int) -> nodes.TypeSpec:
+        return nodes.TypeSpec(self.text(parts[0]), nullable=len(parts) > 1, span=self.span(begin, end))
+
+    def type_one_of(self, parts: Parts, begin: int, end: int) -> nodes.TypeSpec:
+        return nodes.TypeSpec("one of", words=tuple(parts[2]), nullable=len(parts) > 3, span=self.span(begin, end))
+
+    def type_list_of_words(self, parts: Parts, begin: int, end: int) -> nodes.TypeSpec:
+        return nodes.TypeSpec("list of", words=tuple(parts[2]), nullable=len(parts) > 3, span=self.span(begin, end))
+
+    def type_list_of(self, parts: Parts, begin: int, end: int) -> nodes.TypeSpec:
+        return nodes.TypeSpec("list of", item=self.text(parts[2]), nullable=len(parts) > 3, span=self.span(begin, end))
+
+    def fact(self, parts: Parts, begin: int, end: int) -> nodes.FactField:
+        return nodes.FactField("fact", self.to_name(parts[1]), parts[3], keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    # ---- candidate -------------------------------------------------------------------------------------------------
+
+    def clauses_field(self, parts: Parts, begin: int, end: int) -> nodes.ClausesField:
+        clauses = tuple(each for each in parts[1] if each is not None)
+        return nodes.ClausesField(self.text(parts[0]), clauses, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def guard_else(self, parts: Parts, begin: int, end: int) -> nodes.ClausesField:
+        clauses = tuple(each for each in parts[1] if each is not None)
+        return nodes.ClausesField("guard", clauses, self.to_name(parts[3]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def accuracy_empty(self, parts: Parts, begin: int, end: int) -> nodes.AccuracyField:
+        return nodes.AccuracyField("accuracy", (), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def accuracy(self, parts: Parts, begin: int, end: int) -> nodes.AccuracyField:
+        return nodes.AccuracyField("accuracy", tuple(parts[2]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def uses_bare(self, parts: Parts, begin: int, end: int) -> nodes.UsesField:
+        return nodes.UsesField("uses", self.to_name(parts[1]), (), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def uses(self, parts: Parts, begin: int, end: int) -> nodes.UsesField:
+        return nodes.UsesField("uses", self.to_name(parts[1]), tuple(parts[3]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def packs(self, parts: Parts, begin: int, end: int) -> nodes.PacksField:
+        path = self.string(parts[3:], *parts[3])
+        return nodes.PacksField("packs", self.to_name(parts[1]), path, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def bind(self, parts: Parts, begin: int, end: int) -> nodes.BindField:
+        language: Any = self.text(parts[1])
+        values: dict[str, Any] = {}
+        for word, place, value in parts[3] if len(parts) > 3 else ():
+            key = {"(": "arguments", "with": "constants"}.get(word, word)
+            if key in values:
+                self.report(codes.MISPLACED.at(self.span(*place), f"`{word}` stands twice in this `bind`", hint="join the two, or delete one"))
+                continue
+            values[key] = value
+        returns, statuses = values.get("returns", (None, ()))
+        return nodes.BindField(
+            "bind",
+            language,
+            self.string(parts[2:], *parts[2]),
+            constants=values.get("constants", ()),
+            compiler=values.get("compiler"),
+            flags=values.get("flags", ()),
+            symbol=values.get("symbol"),
+            arguments=values.get("arguments"),
+            returns=returns,
+            statuses=statuses,
+            launch=values.get("launch"),
+            keyword_span=self.span(*parts[0]),
+            span=self.span(begin, end),
+        )
+
+    def _part(self, parts: Parts, value: Any) -> tuple[str, tuple[int, int], Any]:
+        return self.text(parts[0]), parts[0], value
+
+    def part_string(self, parts: Parts, begin: int, end: int) -> Part:
+        return self._part(parts, self.string(parts[1:], *parts[1]))
+
+    def part_flags_empty(self, parts: Parts, begin: int, end: int) -> Part:
+        return self._part(parts, ())
+
+    def part_flags(self, parts: Parts, begin: int, end: int) -> Part:
+        return self._part(parts, tuple(parts[2]))
+
+    def part_arguments_empty(self, parts: Parts, begin: int, end: int) -> Part:
+        return self._part(parts, ())
+
+    def part_arguments(self, parts: Parts, begin: int, end: int) -> Part:
+        return self._part(parts, tuple(parts[1]))
+
+    def part_with(self, parts: Parts, begin: int, end: int) -> Part:
+        return self._part(parts, tuple(parts[2]))
+
+    def part_returns_empty(self, parts: Parts, begin: int, end: int) -> Part:
+        return self._part(parts, (self.to_name(parts[1]), ()))
+
+    def part_returns(self, parts: Parts, begin: int, end: int) -> Part:
+        return self._part(parts, (self.to_name(parts[1]), tuple(parts[3])))
+
+    def part_launch(self, parts: Parts, begin: int, end: int) -> Part:
+        values = self._once(parts[2], "launch")
+        launch = nodes.Launch(values.get("grid"), values.get("block"), values.get("shared"), span=self.span(begin, end))
+        return self._part(parts, launch)
+
+    def launch_part(self, parts: Parts, begin: int, end: int) -> Part:
+        return self._part(parts, parts[1])
+
+    def _once(self, parts: Parts, block: str) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for word, place, value in parts:
+            if word in values:
+                self.report(codes.MISPLACED.at(self.span(*place), f"`{word}` stands twice in this `{block}`", hint="delete one"))
+            else:
+                values[word] = value
+        return values
+
+    def argument(self, parts: Parts, begin: int, end: int) -> nodes.Argument:
+        return nodes.Argument(self.text(parts[0]), len(parts) > 2, self.to_name(parts[-1]), None, span=self.span(begin, end))
+
+    def argument_value(self, parts: Parts, begin: int, end: int) -> nodes.Argument:
+        return nodes.Argument(self.text(parts[0]), len(parts) > 4, self.to_name(parts[-3]), parts[-1], span=self.span(begin, end))
+
+    def status(self, parts: Parts, begin: int, end: int) -> nodes.Status:
+        return nodes.Status(self.to_name(parts[0]), parts[1], span=self.span(begin, end))
+
+    # ---- rule and test -----------------------------------------------------------------------------------------------
+
+    def action(self, parts: Parts, begin: int, end: int) -> nodes.ActionField:
+        return nodes.ActionField(self.text(parts[0]), tuple(parts[1]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def action_over(self, parts: Parts, begin: int, end: int) -> nodes.ActionField:
+        return nodes.ActionField("prefer", tuple(parts[1]), tuple(parts[3]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def selector_name(self, parts: Parts, begin: int, end: int) -> nodes.SelectorItem:
+        return nodes.SelectorItem("name", self.text(parts[0]), span=self.span(begin, end))
+
+    def selector_word(self, parts: Parts, begin: int, end: int) -> nodes.SelectorItem:
+        kind: Any = self.text(parts[0])
+        return nodes.SelectorItem(kind, self.text(parts[1]), span=self.span(begin, end))
+
+    def selector_glob(self, parts: Parts, begin: int, end: int) -> nodes.SelectorItem:
+        return nodes.SelectorItem("glob", self.string(parts, begin, end).value, span=self.span(begin, end))
+
+    def for_clause(self, parts: Parts, begin: int, end: int) -> nodes.ForClause:
+        return nodes.ForClause("for", tuple(parts[1]), self.loop_source(parts[3]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def request_empty(self, parts: Parts, begin: int, end: int) -> nodes.RequestField:
+        return self._request(parts, [], begin, end)
+
+    def request(self, parts: Parts, begin: int, end: int) -> nodes.RequestField:
+        return self._request(parts, parts[5], begin, end)
+
+    def _request(self, parts: Parts, settings: Parts, begin: int, end: int) -> nodes.RequestField:
+        given: tuple[nodes.Name, ...] | None = None
+        for each in settings:
+            if isinstance(each, tuple):
+                place, names = each
+                if given is not None:
+                    self.report(codes.MISPLACED.at(self.span(*place), "`given` stands twice in this `request`", hint="join the two"))
+                given = (given or ()) + tuple(names)
+        return nodes.RequestField(
+            "request",
+            self.to_name(parts[1]),
+            self.to_name(parts[3]),
+            tuple(each for each in settings if isinstance(each, nodes.Setting)),
+            given,
+            tuple(each for each in settings if isinstance(each, nodes.Layout)),
+            keyword_span=self.span(*parts[0]),
+            span=self.span(begin, end),
+        )
+
+    def given(self, parts: Parts, begin: int, end: int) -> Part:
+        return parts[0], parts[1]
+
+    def layout_empty(self, parts: Parts, begin: int, end: int) -> nodes.Layout:
+        return nodes.Layout(self.to_name(parts[1]), None, None, None, span=self.span(begin, end))
+
+    def layout(self, parts: Parts, begin: int, end: int) -> nodes.Layout:
+        values = self._once(parts[3], "layout")
+        return nodes.Layout(self.to_name(parts[1]), values.get("align"), values.get("strides"), values.get("dtype"), span=self.span(begin, end))
+
+    def layout_expr(self, parts: Parts, begin: int, end: int) -> Part:
+        return self._part(parts, parts[1])
+
+    def layout_strides(self, parts: Parts, begin: int, end: int) -> Part:
+        return self._part(parts, tuple(parts[1]))
+
+    def layout_dtype(self, parts: Parts, begin: int, end: int) -> Part:
+        return self._part(parts, self.to_name(parts[1]))
+
+    def setting(self, parts: Parts, begin: int, end: int) -> nodes.Setting:
+        return nodes.Setting(self.to_name(parts[0]), parts[1], span=self.span(begin, end))
+
+    def device_empty(self, parts: Parts, begin: int, end: int) -> nodes.DeviceField:
+        return nodes.DeviceField("device", (), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def device(self, parts: Parts, begin: int, end: int) -> nodes.DeviceField:
+        return nodes.DeviceField("device", tuple(parts[2]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def assume(self, parts: Parts, begin: int, end: int) -> nodes.AssumeField:
+        names = None if len(parts[2]) == 1 and parts[2][0].text == "all" else tuple(parts[2])
+        return nodes.AssumeField("assume", self.text(parts[1]) == "available", names, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def expect(self, parts: Parts, begin: int, end: int) -> nodes.ExpectField:
+        return self._expect(False, parts, parts[1:], begin, end)
+
+    def expect_by(self, parts: Parts, begin: int, end: int) -> nodes.ExpectField:
+        return self._expect(False, parts, parts[1:], begin, end)
+
+    def expect_not(self, parts: Parts, begin: int, end: int) -> nodes.ExpectField:
+        return self._expect(True, parts, parts[2:], begin, end)
+
+    def expect_not_by(self, parts: Parts, begin: int, end: int) -> nodes.ExpectField:
+        return self._expect(True, parts, parts[2:], begin, end)
+
+    def _expect(self, negated: bool, parts: Parts, rest: Parts, begin: int, end: int) -> nodes.ExpectField:
+        verdict = self.to_name(rest[1]) if len(rest) > 1 else None
+        by = self.string(rest[3:], *rest[3]) if len(rest) > 3 else None
+        return nodes.ExpectField("expect", negated, self.to_name(rest[0]), verdict, by, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
+
+    def report_at(self, finding: Finding, damage: int) -> None:
+        """Keep a finding whose damage lies elsewhere than its place."""
+        self.findings.append(finding)
+        self.damage.append(damage)
+
+    def report(self, finding: Finding) -> None:
+        """Keep a finding; the declaration that it lies in counts as damaged."""
+        self.findings.append(finding)
+        self.damage.append(finding.span.start)
