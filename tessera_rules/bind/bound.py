@@ -1,0 +1,309 @@
+"""A candidate bound on this machine: called with arrays, checked before entry, and held to what it must give back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from attrs import define, field
+
+from tessera_rules.arbiter.facts import RequestFacts
+from tessera_rules.bind.arrays import ArrayView, as_kind, as_numpy, like, view
+from tessera_rules.bind.ccall import Prepared
+from tessera_rules.bind.native import Call, slots_of, status_of, workspace_bytes
+from tessera_rules.bind.outcome import KernelFailed, Unbound
+from tessera_rules.bind.python import PythonCallable, bind_python, workspace_array
+from tessera_rules.bind.results import Contract, contracts
+from tessera_rules.compile.evaluate import UNKNOWN
+from tessera_rules.declined import Declined
+from tessera_rules.errors import OperandError
+from tessera_rules.machine.cpu import usable_cores
+from tessera_rules.model.request import Request
+from tessera_rules.model.values import Candidate, NativeBinding, Op, PythonBinding
+
+MEMO = 256
+"""Layouts whose arguments are kept for each bound candidate."""
+
+
+@define(eq=False)
+class Bound:
+    """A candidate that can be called. ``digest`` names the bytes of what it runs."""
+
+    candidate: Candidate = field(repr=lambda candidate: candidate.name)
+    op: Op = field(repr=lambda op: op.name)
+    digest: str = field(repr=False)
+    device_facts: Mapping[str, Any] = field(factory=dict, kw_only=True, repr=False)
+
+    def call(
+        self,
+        arrays: Mapping[str, Any],
+        request: Request,
+        *,
+        out: Any = None,
+        threads: int | None = None,
+        stream: int | None = None,
+        views: Mapping[str, ArrayView] | None = None,
+        poison: bool = False,
+    ) -> Any:
+        """Run once, and return the result in the kind of array that came in (a tuple where the op has several).
+
+        ``arrays`` maps operands to arrays; one that is absent or None is not given. ``out`` is where the result goes (a tuple
+        for several); left out, it is allocated, with ``poison`` filled with bytes 0xFF first, which every float reads as NaN.
+        An ``inout`` operand is written in place. The request's attributes are passed.
+
+        Raises: `OperandError` for operands that are not those of the request; `Declined`; `KernelFailed`.
+        """
+        frame = _Frame.make(self, arrays, request, out, threads or request.threads or usable_cores(), stream, views, poison)
+        return frame.finished(self.run(frame))
+
+    def run(self, frame: _Frame) -> tuple[Any, ...]:
+        """Enter the kernel. Each kind of binding does this its own way."""
+        raise NotImplementedError
+
+
+@define(eq=False)
+class _Frame:
+    """One call: operands with their views, outputs, and the contract."""
+
+    bound: Bound
+    request: Request
+    arrays: dict[str, Any]
+    views: dict[str, ArrayView]
+    results: tuple[Contract, ...]
+    outs: dict[str, Any]
+    given_out: bool
+    threads: int
+    stream: int | None
+    poison: bool
+
+    @staticmethod
+    def make(
+        bound: Bound,
+        arrays: Mapping[str, Any],
+        request: Request,
+        out: Any,
+        threads: int,
+        stream: int | None,
+        views: Mapping[str, ArrayView] | None,
+        poison: bool,
+    ) -> _Frame:
+        """Return the frame of a call, its operands and outputs checked."""
+        given = {name: arrays[name] for name in bound.op.operands if arrays.get(name) is not None}
+        seen = {name: views[name] if views is not None and name in views else view(x, name) for name, x in given.items()}
+        results = contracts(request)
+        frame = _Frame(bound, request, given, seen, results, {}, out is not None, threads, stream, poison)
+        frame.check_operands()
+        if out is not None:
+            frame.take_outs(out)
+        return frame
+
+    def check_operands(self) -> None:
+        """Hold operands to the request: presence, shape, dtype, place; what is written to can be written."""
+        op, facts = self.bound.op, RequestFacts(self.request)
+        for name, operand in op.operands.items():
+            it = self.views.get(name)
+            if it is None:
+                if not operand.optional:
+                    raise OperandError(f"operand '{name}' of {op.name} is missing")
+                if name in self.request.given:
+                    raise OperandError(f"operand '{name}' of {op.name} is given in the request, and is not here")
+                continue
+            if operand.optional and name not in self.request.given:
+                raise OperandError(f"operand '{name}' of {op.name} is here, and not given in the request")
+            shape = facts.sizes(operand.shape)
+            if it.shape != shape:
+                raise OperandError(f"operand '{name}' of {op.name} has shape {list(it.shape)}, and the request says {list(shape)}", span=operand.span)
+            dtype = facts(f"dtype:{name}")
+            if dtype is not UNKNOWN and it.dtype != dtype and not (dtype == "tf32" and it.dtype == "f32"):
+                raise OperandError(f"operand '{name}' of {op.name} is {it.dtype}, and the request says {dtype}", span=operand.span)
+            if operand.inout and it.readonly:
+                raise OperandError(f"operand '{name}' of {op.name} is written to, and this array is read-only")
+
+    def take_outs(self, out: Any) -> None:
+        """Take the caller's outputs. Raises `OperandError` where one does not fit."""
+        own = [result for result in self.results if result.inout is None]
+        several = out if isinstance(out, tuple | list) else (out,)
+        if len(several) != len(own):
+            raise OperandError(f"{self.bound.op.name} writes {len(own)} results of its own, and {len(several)} outputs are given")
+        for result, x in zip(own, several, strict=True):
+            it = view(x, result.name)
+            if it.shape != result.shape or it.dtype != _stored(result.dtype):
+                raise OperandError(f"output '{result.name}' is {list(it.shape)} {it.dtype}, and the result is {list(result.shape)} {result.dtype}")
+            if it.readonly:
+                raise OperandError(f"output '{result.name}' is read-only")
+            self.outs[result.name] = x
+
+    def make_outs(self) -> None:
+        """Allocate the outputs that the caller did not give, in the kind of the first operand."""
+        for result in self.results:
+            if result.inout is None and result.name not in self.outs:
+                x = like(self.prototype, result.shape, _stored(result.dtype))
+                if self.poison:
+                    as_numpy(x).view(np.uint8).fill(0xFF) if result.shape else as_numpy(x).reshape(1).view(np.uint8).fill(0xFF)
+                self.outs[result.name] = x
+
+    @property
+    def prototype(self) -> Any:
+        """The array whose kind results have."""
+        return next(iter(self.arrays.values()), np.empty(0))
+
+    def finished(self, found: tuple[Any, ...]) -> Any:
+        """Return results as the caller gets them, held to the contract. Raises `KernelFailed`."""
+        final = []
+        for result, x in zip(self.results, found, strict=True):
+            target = self.arrays[result.inout] if result.inout is not None else self.outs.get(result.name) if self.given_out else None
+            if x is None:
+                x = target
+            if x is None:
+                raise KernelFailed(f"returned nothing where '{result.name}' was expected")
+            if target is not None and x is target:
+                final.append(target)
+                continue
+            x = self._held(result, x)
+            if target is not None and not np.may_share_memory(as_numpy(x), as_numpy(target)):
+                np.copyto(as_numpy(target), as_numpy(x), casting="no")
+                x = target
+            final.append(target if target is not None else as_kind(x, self.prototype))
+        return final[0] if len(final) == 1 else tuple(final)
+
+    def _held(self, result: Contract, x: Any) -> Any:
+        try:
+            it = view(x, result.name)
+        except OperandError as problem:
+            raise KernelFailed(f"returned no array for '{result.name}': {problem.message}") from None
+        if it.shape != result.shape:
+            raise KernelFailed(f"returned shape {list(it.shape)} where '{result.name}' has {list(result.shape)}")
+        if it.dtype != _stored(result.dtype):
+            raise KernelFailed(f"returned {it.dtype} where '{result.name}' is {result.dtype}")
+        return x
+
+
+def _stored(dtype: str) -> str:
+    return "f32" if dtype == "tf32" else dtype
+
+
+@define(eq=False)
+class PythonBound(Bound):
+    """A Python callable. Host operands reach it as NumPy arrays (views, no copy), device operands as they came."""
+
+    callable: PythonCallable = field(repr=lambda callable: callable.path)
+
+    def run(self, frame: _Frame) -> tuple[Any, ...]:
+        """Call with what the callable takes."""
+        takes = self.callable
+        values: dict[str, Any] = dict.fromkeys(self.op.operands)
+        for name, x in frame.arrays.items():
+            values[name] = as_numpy(x, name) if frame.views[name].on_host else x
+        values.update(frame.request.attrs)
+        values["threads"], values["stream"] = frame.threads, frame.stream
+        own = [result for result in frame.results if result.inout is None]
+        if "out" in takes.extras:
+            frame.make_outs()
+            outs = tuple(as_numpy(frame.outs[result.name]) if view(frame.outs[result.name]).on_host else frame.outs[result.name] for result in own)
+            values["out"] = outs[0] if len(outs) == 1 else outs or None
+        if "workspace" in takes.extras:
+            values["workspace"] = workspace_array(workspace_bytes(self.candidate, RequestFacts(frame.request)))
+        found = takes(values)
+        several = found if isinstance(found, tuple) and len(frame.results) > 1 else (found,) if len(frame.results) == 1 else (None,) * len(frame.results)
+        if len(several) != len(frame.results):
+            raise KernelFailed(f"{takes.path} returned {len(several)} results where {self.op.name} has {len(frame.results)}")
+        if "out" in takes.extras:
+            several = tuple(frame.outs.get(result.name) if x is None else x for result, x in zip(frame.results, several, strict=True))
+        return several
+
+
+@define(eq=False)
+class NativeBound(Bound):
+    """A C function of a library that lies at ``path``."""
+
+    path: str
+    function: Any = field(repr=False)
+    memo: dict[Any, Prepared] = field(factory=dict, repr=False)
+
+    def run(self, frame: _Frame) -> tuple[Any, ...]:
+        """Check memory, pack, enter, and read the status."""
+        frame.make_outs()
+        outs = {name: view(x, name) for name, x in frame.outs.items()}
+        check_memory(self.candidate, frame.views, outs)
+        prepared = self._prepared(frame, outs)
+        addresses = {name: it.address or _NOWHERE for name, it in (frame.views | outs).items()}
+        binding = self.candidate.bind
+        assert isinstance(binding, NativeBinding)
+        status = status_of(binding, prepared(addresses))
+        if status == "decline":
+            raise Declined(f"{binding.symbol} returned its decline status")
+        if status != "ok":
+            raise KernelFailed(f"{binding.symbol} returned status {status}", status)
+        return tuple(frame.arrays[result.inout] if result.inout is not None else frame.outs[result.name] for result in frame.results)
+
+    def call_of(self, frame: _Frame, outs: Mapping[str, ArrayView]) -> Call:
+        """Return what a call passes."""
+        return Call(self.candidate, frame.request, frame.views, outs, frame.results, frame.threads, self.device_facts)
+
+    def _prepared(self, frame: _Frame, outs: Mapping[str, ArrayView]) -> Prepared:
+        request = frame.request
+        layouts = tuple((name, it.shape, it.strides, it.dtype, it.align) for name, it in (*frame.views.items(), *outs.items()))
+        key = (layouts, request.dtype, tuple(request.attrs.values()), tuple(request.dims.values()), frame.threads, request.device)
+        found = self.memo.get(key)
+        if found is None:
+            if len(self.memo) >= MEMO:
+                self.memo.clear()
+            binding = self.candidate.bind
+            assert isinstance(binding, NativeBinding)
+            found = self.memo[key] = Prepared(self.function, slots_of(self.call_of(frame, outs)), binding.returns)
+        return found
+
+
+_EMPTY = np.zeros(64, np.uint8)
+_NOWHERE = int(_EMPTY.__array_interface__["data"][0])
+"""Where an operand without elements points whose owner gives it no address: no null reaches native code."""
+
+
+def check_memory(candidate: Candidate, views: Mapping[str, ArrayView], outs: Mapping[str, ArrayView]) -> None:
+    """Hold memory to what native code takes for granted: a place that the target reaches, extents inside buffers, no overlap.
+
+    Raises: `OperandError`.
+    """
+    for name, it in (*views.items(), *outs.items()):
+        if not it.on_host and candidate.target in ("x86", "cpu", "arm"):
+            raise OperandError(f"operand '{name}' lies on {it.device}, and target {candidate.target} computes in host memory")
+        if not it.size:
+            continue
+        if not it.address:
+            raise OperandError(f"operand '{name}' has no address")
+        if it.address % min(it.item_bytes, 8):
+            raise OperandError(f"operand '{name}' lies at an address that is no multiple of its {it.item_bytes}-byte elements", hint="copy it")
+        low, high = it.extent
+        if it.buffer is not None and (low < it.buffer[0] or high > it.buffer[1]):
+            outside = max(it.buffer[0] - low, high - it.buffer[1])
+            raise OperandError(f"operand '{name}' reaches {outside} bytes outside of its buffer (shape {list(it.shape)}, strides {list(it.strides)})")
+    for name, it in outs.items():
+        if it.size and any(s == 0 and n > 1 for n, s in zip(it.shape, it.strides, strict=True)):
+            raise OperandError(f"output '{name}' has a stride of 0: its elements lie on top of each other")
+        low, high = it.extent
+        for other, that in views.items():
+            start, end = that.extent
+            if it.size and that.size and low < end and start < high:
+                raise OperandError(f"output '{name}' lies over operand '{other}'", hint="give an output of its own")
+
+
+def bind(candidate: Candidate, op: Op, device_facts: Mapping[str, Any] | None = None) -> Bound | Unbound:
+    """Return a candidate as something that can be called, or why it cannot be (T4: whatever its probes say).
+
+    A source is compiled if it has to be, a library loaded, a module imported.
+    """
+    from tessera_rules.bind.digest import binding_digest, library_digest
+
+    facts = device_facts or {}
+    if isinstance(candidate.bind, PythonBinding):
+        found = bind_python(candidate, op)
+        if isinstance(found, Unbound):
+            return found
+        return PythonBound(candidate, op, binding_digest(candidate), found, device_facts=facts)
+    from tessera_rules.bind.library import load_function
+
+    loaded = load_function(candidate.bind)
+    if isinstance(loaded, Unbound):
+        return loaded
+    return NativeBound(candidate, op, library_digest(candidate.bind, loaded.digest), loaded.path, loaded.function, device_facts=facts)

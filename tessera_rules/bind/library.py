@@ -1,0 +1,93 @@
+"""Libraries of native and source bindings, loaded once for each content."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from tessera_rules.bind import ccall, source
+from tessera_rules.bind.cache import CacheError, file_digest, own_folder
+from tessera_rules.bind.outcome import Unbound
+from tessera_rules.bind.paths import PathError, library_path
+from tessera_rules.machine.shared_objects import ElfError, find_library, symbols_of
+from tessera_rules.model.values import NativeBinding
+from tessera_rules.nearest import nearest
+
+_LOADED: dict[str, tuple[str, str]] = {}
+_GUARD = threading.Lock()
+
+
+@frozen(eq=False)
+class Function:
+    """A function of a library, with the digest of the library's bytes and the path that the loader took."""
+
+    function: Any
+    path: str
+    digest: str
+
+
+@frozen
+class Located:
+    """A library's file, and the digest of its bytes."""
+
+    path: str
+    digest: str
+
+
+def locate(binding: NativeBinding) -> Located | Unbound:
+    """Return the library of a binding without loading it; a source is compiled if it has to be."""
+    if binding.language == "source":
+        built = source.build(binding)
+        return built if isinstance(built, Unbound) else Located(built.path, built.digest)
+    try:
+        name = library_path(binding)
+    except PathError as problem:
+        return Unbound(str(problem))
+    path = name if "/" in name else find_library(name)
+    if path is None or not os.path.isfile(path):
+        return Unbound(f"library {binding.path} is not here" + (f" (looked for {name})" if "/" in name else " (the loader does not find it)"))
+    try:
+        return Located(path, file_digest(path))
+    except OSError as problem:
+        return Unbound(f"library {path} cannot be read: {problem.strerror}")
+
+
+def load_function(binding: NativeBinding) -> Function | Unbound:
+    """Return the function of a binding, or why there is none: no library, one that does not load, no such symbol (T4)."""
+    found = locate(binding)
+    if isinstance(found, Unbound):
+        return found
+    try:
+        exported = symbols_of(found.path)
+    except (ElfError, OSError) as problem:
+        return Unbound(f"library {found.path} is none that can be loaded: {problem}")
+    if binding.symbol not in exported:
+        near = nearest(binding.symbol, exported)
+        return Unbound(f"{Path(found.path).name} has no symbol '{binding.symbol}'" + (f"; did you mean '{near}'?" if near else ""))
+    try:
+        with _GUARD:
+            path = _alias(found)
+            function = ccall.load(path, binding.symbol, binding.returns)
+    except (OSError, AttributeError, CacheError) as problem:
+        return Unbound(f"library {found.path} does not load: {problem}")
+    return Function(function, found.path, found.digest)
+
+
+def _alias(found: Located) -> str:
+    """Return a path under which the loader takes these bytes: one that was loaded with other bytes would be given back as it was."""
+    known = _LOADED.get(found.path)
+    if known is None:
+        _LOADED[found.path] = (found.digest, found.path)
+        return found.path
+    if known[0] == found.digest:
+        return known[1]
+    folder = tempfile.mkdtemp(dir=own_folder("kernels"), prefix="again-")
+    alias = os.path.join(folder, os.path.basename(found.path))
+    Path(alias).write_bytes(Path(found.path).read_bytes())
+    _LOADED[found.path] = (found.digest, alias)
+    return alias
