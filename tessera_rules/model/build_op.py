@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
+
 from tessera_rules.diagnostic import Related
 from tessera_rules.model import codes
 from tessera_rules.model.bindings import python_binding
@@ -40,7 +42,7 @@ def build_op(node: nodes.Declaration, loops: Loops, predicates: dict[str, Predic
     shapes = TermBuilder(Scope(SHAPE, OpNames(op_name, dims, attrs, {}), None, None, predicates, loops, subject), findings)
     operands = {item.name.text: _operand(item, shapes, loops, findings) for item in operand_nodes}
     dtype_operand, dtypes = _dtype(fields, operands, loops, findings)
-    results = tuple(_result(item, shapes, operands, attrs, loops, findings) for item in fields.all("result", nodes.ResultField))
+    results = tuple(_result(item, shapes, operands, attrs, dtypes, loops, findings) for item in fields.all("result", nodes.ResultField))
     checks = Scope(CHECK, OpNames(op_name, dims, attrs, operands, results), None, None, predicates, loops, subject)
     clauses = tuple(build_clause(clause, checks, findings, "check") for item in fields.all("check", nodes.ClausesField) for clause in item.clauses)
     reference = fields.get("reference", nodes.BindField)
@@ -152,7 +154,15 @@ def _operand(item: nodes.OperandField, shapes: TermBuilder, loops: Loops, findin
     )
 
 
-def _result(item: nodes.ResultField, shapes: TermBuilder, operands: dict[str, Operand], attrs: dict[str, Attr], loops: Loops, findings: Findings) -> Result:
+def _result(
+    item: nodes.ResultField,
+    shapes: TermBuilder,
+    operands: dict[str, Operand],
+    attrs: dict[str, Attr],
+    dtypes: tuple[str, ...] | None,
+    loops: Loops,
+    findings: Findings,
+) -> Result:
     name = item.name.text if item.name is not None else None
     if item.shape is None:
         operand = operands.get(name or "")
@@ -162,6 +172,7 @@ def _result(item: nodes.ResultField, shapes: TermBuilder, operands: dict[str, Op
         dtype = operand.dtypes[0] if operand.dtypes is not None and len(operand.dtypes) == 1 else None
         return Result(name, operand.shape, dtype, None, name, item.span)
     dtype, attribute = None, None
+    choices: tuple[str, ...] = ()
     if item.dtype is not None:
         if item.dtype.attribute is not None:
             attribute = item.dtype.attribute.text
@@ -171,8 +182,12 @@ def _result(item: nodes.ResultField, shapes: TermBuilder, operands: dict[str, Op
         elif item.dtype.name is not None:
             dtype = next(iter(dtype_words((item.dtype.name,), loops, findings)), None)
         else:
-            findings.add(codes.SHAPE.at(item.dtype.span, "a result has one dtype: a fixed one, or `dtype ATTR`"))
-    return Result(name, tuple(shapes.number(size, integer=True) for size in item.shape), dtype, attribute, None, item.span)
+            choices = dtype_words(item.dtype.choices or (), loops, findings)
+            if len(choices) != len(dtypes or ()):
+                why = f"the dtypes of a result go with those of the op's `dtype` field, one with one: here are {len(choices)}, there {len(dtypes or ())}"
+                findings.add(codes.SHAPE.at(item.dtype.span, why, hint="or give the result one dtype, or `dtype ATTR`"))
+                choices = ()
+    return Result(name, tuple(shapes.number(size, integer=True) for size in item.shape), dtype, attribute, None, item.span, choices or None)
 
 
 def _dtype(fields: Fields, operands: dict[str, Operand], loops: Loops, findings: Findings) -> tuple[str | None, tuple[str, ...] | None]:
@@ -183,9 +198,15 @@ def _dtype(fields: Fields, operands: dict[str, Operand], loops: Loops, findings:
     if name not in operands:
         findings.add(codes.UNKNOWN_ATTRIBUTE.at(item.operand.span, f"'{name}' is no operand", hint=did_you_mean(name, operands, "operand")))
         return None, None
-    if operands[name].dtypes is not None:
-        findings.add(codes.SHAPE.at(item.operand.span, f"operand '{name}' has a dtype of its own, and cannot have the request's"))
-    return name, None if item.choices is None else dtype_words(item.choices, loops, findings)
+    choices = None if item.choices is None else dtype_words(item.choices, loops, findings)
+    own = operands[name].dtypes
+    if own is not None:
+        # `operand x: [n] one of [c64, c128]` and `dtype x` say together what `dtype x in [c64, c128]` says.
+        if choices is not None:
+            findings.add(codes.SHAPE.at(item.operand.span, f"operand '{name}' and the `dtype` field both list dtypes", hint="list them once, in `dtype`"))
+        operands[name] = evolve(operands[name], dtypes=None)
+        return name, own
+    return name, choices
 
 
 def build_type(spec: nodes.TypeSpec, findings: Findings, *, fact: bool = False) -> Type:

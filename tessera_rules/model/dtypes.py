@@ -108,3 +108,15 @@ def holds(wide: str, narrow: str) -> bool:
     if a.kind == "int":
         return b.bits + (b.kind == "uint") <= a.bits
     return b.kind == "uint" and b.bits <= a.bits
+
+
+def accumulator(dtype: str) -> str:
+    """Return the dtype in which products of a dtype are summed where nothing else is said, and a result with a null `dtype ATTR` has it.
+
+    >>> accumulator("i8"), accumulator("f8e4m3"), accumulator("bf16"), accumulator("f64")
+    ('i32', 'f32', 'f32', 'f64')
+    """
+    it = FORMATS[dtype]
+    if it.kind == "float":
+        return "f32" if it.bits < 32 else dtype
+    return "i32" if it.kind in ("int", "uint", "bool") and it.bits < 32 else dtype

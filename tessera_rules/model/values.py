@@ -75,6 +75,7 @@ class Operand:
 class Result:
     """One result. ``dtype`` is a dtype, None for the request's; ``dtype_attr`` names the attribute that says it.
 
+    ``dtypes`` (``result [B, n] one of [c64, c128]``) are those that go with the op's dtypes, in the order of its ``dtype`` field.
     ``inout`` names the operand that is the result (then shape is that operand's). ``name`` is None for a single unnamed one.
     """
 
@@ -84,6 +85,7 @@ class Result:
     dtype_attr: str | None
     inout: str | None
     span: Span
+    dtypes: tuple[str, ...] | None = None
 
 
 @frozen(eq=False)

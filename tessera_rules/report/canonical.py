@@ -244,7 +244,9 @@ class _Writer:
 
     def result(self, result: Result) -> dict[str, Any]:
         shape = [expression(size) for size in result.shape]
-        document = _present(kind="result", name=result.name, shape=shape, dtype=result.dtype, dtype_attr=result.dtype_attr, inout=result.inout)
+        document = _present(
+            kind="result", name=result.name, shape=shape, dtype=result.dtype, dtypes=list(result.dtypes or ()), dtype_attr=result.dtype_attr, inout=result.inout
+        )
         return self.placed(result.span, document)
 
     def dim(self, dim: Dim, op: Span) -> dict[str, Any]:
