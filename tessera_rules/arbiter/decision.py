@@ -93,3 +93,9 @@ class Decision:
     residual: tuple[Residual, ...] = ()
     ranking: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def explain(self) -> str:
+        """Return who runs and why, each of the others with its reason and place, and what is open, as text."""
+        from tessera_rules.arbiter.explanation import explain
+
+        return explain(self)
