@@ -115,14 +115,14 @@ def holds(expectation: Expectation, decision: Decision) -> bool:
 
 
 def said_by(verdict: Verdict) -> tuple[str, ...]:
-    """Return what a ``by`` may name for a verdict: the clause's text; else the rule, the candidate ahead, the reason.
+    """Return what a ``by`` may name for a verdict: for a refusal the clause's text, equal in full; else also the rule, the
 
-    A refusal that no clause of the author's stands behind (closed world, precision) has only its reason.
+    candidate ahead, the probe, the because. A refusal with no clause of the author's (closed world, precision) has its reason.
     """
-    if verdict.clause is not None:
+    if verdict.verdict == "refused" and verdict.clause is not None:
         return (_folded(verdict.clause),)
-    others = (verdict.extra.get("rule"), verdict.extra.get("by"), verdict.extra.get("to"), verdict.extra.get("probe"), verdict.because, verdict.reason)
-    return tuple(_folded(str(text)) for text in others if text)
+    named = (verdict.extra.get(name) for name in ("rule", "by", "to", "probe", "found"))
+    return tuple(_folded(str(text)) for text in (verdict.clause, *named, verdict.because, verdict.reason) if text)
 
 
 def shortfall(expectation: Expectation, decision: Decision) -> str:

@@ -94,7 +94,7 @@ def request_document(request: Request) -> dict[str, Any]:
         "target": request.target,
         "dtype": request.dtype,
         "attrs": attrs,
-        "dims": request.dims,
+        "dims": {name: request.dims[name] for name in request.op.dims if name in request.dims},
         "given": request.given,
         "layouts": layouts,
         "threads": request.threads,

@@ -84,7 +84,13 @@ rule r1 {
 }
 rule r2 { op matmul  when M == 1  prefer plain over tier hand_tuned }
 rule r3 { op matmul  when M == 2  force lib }
-policy { order rules, tier  on_none error  verify never  require [deterministic]  workspace 1Mi }
+policy {
+  order rules, tier
+  on_none error
+  verify never
+  require [deterministic]
+  workspace 1Mi
+}
 test "loop" {
   for k in 16..64 step 16
   request matmul on box { dtype f16  M 16  N 16  K k  given [bias]  layout a { align 8  strides [64, 1] } }
