@@ -10,7 +10,19 @@ import pytest
 from tests.house.package_modules import ROOT, imports, modules
 
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
-BESIDE = {"testing": "session", "targets": "kernels", "measure": "oracle", "corpus": "oracle", "analyze": "ops", "lsp": "cli", "pytest_plugin": "cli"}
+BESIDE = {
+    "testing": "session",
+    "forced": "session",
+    "dispatch": "session",
+    "trial": "session",
+    "declined": "source",
+    "targets": "kernels",
+    "measure": "oracle",
+    "corpus": "oracle",
+    "analyze": "ops",
+    "lsp": "cli",
+    "pytest_plugin": "cli",
+}
 """Rooms that the table does not name yet, each with one of the line that it belongs to."""
 
 
