@@ -22,3 +22,12 @@ def resource(kind: str) -> Path:
     if (beside / "grammars" / "tsr.lark").is_file():
         return beside / kind
     return _PACKAGE / "_data" / kind
+
+
+def rules_folder() -> Path:
+    """Return the folder of the rules that ship, which ``use "std/…"`` starts from.
+
+    >>> rules_folder().name
+    'rules'
+    """
+    return resource("rules")

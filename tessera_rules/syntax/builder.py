@@ -1,3 +1,5 @@
+# ruff: noqa: D102 - the methods are named and ordered by the aliases in grammars/tsr.lark, which say what each is for
+
 """What each alternative of the grammar builds: one method per alias in ``grammars/tsr.lark``.
 
 A method gets the parts of its alternative and where the alternative begins and ends. Parts are nodes, lists of nodes, or for
@@ -6,15 +8,20 @@ a token its ``(start, end)``. Everything is built from the leaves up, so nothing
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left, bisect_right
 from typing import Any
 
 from tessera_rules.diagnostic import Finding
+from tessera_rules.nearest import nearest
 from tessera_rules.source import Source, Span
 from tessera_rules.syntax import codes, nodes
 from tessera_rules.syntax.expressions import ExpressionBuilder
 from tessera_rules.syntax.literals import folded
 
 EDITION = 1
+
+_HEAD = re.compile(r"([A-Za-z_]+)[ \t]+([A-Za-z_{][A-Za-z0-9_{}]*)[ \t]*\{")
 
 Part = Any
 Parts = list[Any]
@@ -86,6 +93,14 @@ class Builder(ExpressionBuilder):
             return nodes.Predicate(self.to_name(parts[1]), (), nodes.NullLit(span=span), "", damaged=True, span=span)
         return None
 
+    def guessed(self, start: int, end: int) -> nodes.Declaration | None:
+        """Return the declaration that a misspelt word most likely begins, so that its name counts as declared."""
+        head = _HEAD.match(self.source.text, start, end)
+        kind: Any = nearest(head[1], ("op", "target", "candidate", "rule")) if head else None
+        if head is None or kind is None:
+            return None
+        return nodes.Declaration(kind, self.to_name(head.span(2)), (), damaged=True, span=self.span(start, end))
+
     def predicate(self, parts: Parts, begin: int, end: int) -> nodes.Predicate:
         return self._predicate(parts[1], [], parts[2], parts[3], begin, end)
 
@@ -109,12 +124,12 @@ class Builder(ExpressionBuilder):
 
     def _for(self, names: list[nodes.Name], source: nodes.ForSource, items: Parts, begin: int, end: int) -> nodes.For:
         body = tuple(each for each in items if each is not None)
-        hurt = (
-            [offset for offset in self.damage if begin <= offset < end and not any(item.span.start <= offset < item.span.end for item in body)]
-            if self.damage
-            else []
-        )
-        return nodes.For(tuple(names), self.loop_source(source), body, damaged=bool(hurt), span=self.span(begin, end))
+        starts = [item.span.start for item in body]
+        hurt = False
+        for offset in self.damage[bisect_left(self.damage, begin) : bisect_left(self.damage, end)]:
+            place = bisect_right(starts, offset) - 1
+            hurt = hurt or place < 0 or offset >= body[place].span.end
+        return nodes.For(tuple(names), self.loop_source(source), body, damaged=hurt, span=self.span(begin, end))
 
     def loop_name(self, parts: Parts, begin: int, end: int) -> list[nodes.Name]:
         return [self.to_name(parts[0])]
@@ -424,9 +439,9 @@ class Builder(ExpressionBuilder):
     def report_at(self, finding: Finding, damage: int) -> None:
         """Keep a finding whose damage lies elsewhere than its place."""
         self.findings.append(finding)
-        self.damage.append(damage)
+        self.hurt(damage)
 
     def report(self, finding: Finding) -> None:
         """Keep a finding; the declaration that it lies in counts as damaged."""
         self.findings.append(finding)
-        self.damage.append(finding.span.start)
+        self.hurt(finding.span.start)

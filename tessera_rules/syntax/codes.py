@@ -60,7 +60,8 @@ TOO_LARGE = Code(
 LONG_LINE = Code(
     "TSR010",
     "a line is too long",
-    "A line may have 64 KiB. No place in a longer one can be shown to a person.\n\nBreak the line: a newline inside `(` or `[`, or after an operator, ends nothing.",
+    "A line may have 64 KiB. No place in a longer one can be shown to a person.\n\n"
+    "Break the line: inside `(` or `[` and after an operator a newline ends nothing.",
 )
 LONE_CR = Code(
     "TSR011",

@@ -1,7 +1,10 @@
+# ruff: noqa: D102 - the methods are named and ordered by the aliases in grammars/tsr.lark, which say what each is for
+
 """Expressions from the leaves up, with their limits: depth, size and the bits of an integer."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from typing import Any
 
 from tessera_rules.diagnostic import Finding
@@ -32,7 +35,12 @@ class ExpressionBuilder:
 
     def damaged(self, begin: int, end: int) -> bool:
         """Whether a mistake lies in a piece of the source."""
-        return any(begin <= offset < end for offset in reversed(self.damage)) if self.damage else False
+        place = bisect_left(self.damage, begin)
+        return place < len(self.damage) and self.damage[place] < end
+
+    def hurt(self, offset: int) -> None:
+        """Note that a mistake lies at an offset; `damage` stays sorted."""
+        insort(self.damage, offset)
 
     # ---- lists and names -------------------------------------------------------------------------------------------
 
@@ -111,7 +119,7 @@ class ExpressionBuilder:
 
     def _limit(self, finding: Finding) -> None:
         self.findings.append(finding)
-        self.damage.append(finding.span.start)
+        self.hurt(finding.span.start)
 
     def _sizes(self, parts: tuple[nodes.Expr, ...] | Parts, begin: int, end: int) -> tuple[int, int] | None:
         """Return depth and size of a node over these parts; None, and a finding, where it is past a limit."""

@@ -19,9 +19,34 @@ SEP = "SEP"
 
 # What a line cannot end with: after these a newline ends nothing.
 GOES_ON_AFTER = frozenset(
-    ["+", "-", "*", "/", "//", "%", "==", "!=", "<", "<=", ">", ">=", "and", "or", "in", "like", ","]
-    + ["because", "returns", "over", "with", "if", "else"]
-    + [SEP, "{", "$START"]
+    [
+        "+",
+        "-",
+        "*",
+        "/",
+        "//",
+        "%",
+        "==",
+        "!=",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "and",
+        "or",
+        "in",
+        "like",
+        ",",
+        "because",
+        "returns",
+        "over",
+        "with",
+        "if",
+        "else",
+        "SEP",
+        "{",
+        "$START",
+    ]
 )
 # What a line cannot begin with: before these a newline ends nothing.
 _GOES_ON_BEFORE = re.compile(
@@ -168,7 +193,11 @@ class Lexer:
         self.advance()
 
     def split_brace(self) -> None:
-        """Take a name such as ``{tile}`` for the brace that it begins with."""
+        """Take a name with a brace, such as ``requires{tile}``, for what stands before the brace, or for the brace."""
+        brace = self.text.index("{", self.start, self.end)
+        if brace > self.start:
+            self.end = self.position = brace
+            return
         self._before = self.brackets[:]
         self._drop_round()
         self.brackets.append(("{", self.start))

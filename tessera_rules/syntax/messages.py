@@ -30,7 +30,7 @@ _SHOWN = {
 }
 _MEANT = {
     "≤": "<=", "≥": ">=", "≠": "!=", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "'": '"', "‘": '"', "’": '"', "`": '"', "×": "*", "·": "*", "÷": "//",
-    "−": "-", "–": "-", "—": "-", "&&": "and", "&": "and", "||": "or", "!": "not", "\u00a0": "a space", "^": "* (there is no power)", "@": "nothing", "~": "not",
+    "−": "-", "–": "-", "—": "-", "&&": "and", "&": "and", "||": "or", "!": "not", "\u00a0": "a space", "^": "* (there is no power)", "~": "not",
 }  # fmt: skip
 _WORD = re.compile(r"[0-9A-Za-z_.]+")
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\(?:["\\nt]|u\{[0-9A-Fa-f]{1,6}\}))*')
@@ -105,15 +105,15 @@ class Reporter:
         if kind == SEP:
             semicolon = text[:1] == ";"
             span = self._span(lexer.start, lexer.start + 1) if semicolon else self._span(lexer.start, lexer.start)
-            found = "`;`" if semicolon else "the end of the line"
+            found = "`;` cannot stand here" if semicolon else "the line ends too early"
         else:
             span = self._span(lexer.start, lexer.end)
             shown = text if len(text) <= 40 else text[:37] + "…"
-            found = f"'{shown}'"
+            found = f"'{shown}' cannot stand here"
         wanted = _listed(expected)
         hint = self._hint(kind, text, expected)
         related = self._open_bracket()
-        return codes.UNEXPECTED.at(span, f"{found} cannot stand here: expected {wanted}", hint=hint, related=related)
+        return codes.UNEXPECTED.at(span, f"{found}: expected {wanted}", hint=hint, related=related)
 
     def _hint(self, kind: str, text: str, expected: set[str]) -> str | None:
         if kind == "=" and "==" in expected:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 
 from tessera_rules.diagnostic import Finding, Related, sort_key
 from tessera_rules.source import Source, Span
@@ -94,8 +95,6 @@ def _first_of_each(findings: list[Finding], entries: list[object]) -> list[Findi
     kept: list[Finding] = []
     seen: set[tuple[str, int]] = set()
     starts = sorted(each.span.start for each in entries if isinstance(each, nodes.Declaration | nodes.Predicate | nodes.For))
-    from bisect import bisect_right
-
     for finding in findings:
         if finding.code in (codes.TOO_DEEP.code, codes.TOO_LONG.code):
             key = finding.code, bisect_right(starts, finding.span.start)

@@ -6,10 +6,11 @@ is skipped to where that piece ends, and reading goes on: one cause gives one fi
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from typing import Any
 
-from attrs import frozen
-
+from tessera_rules.syntax import nodes
 from tessera_rules.syntax.builder import Builder
 from tessera_rules.syntax.lexer import BAD, DEEP, END, SEP, Lexer, vocabulary
 from tessera_rules.syntax.messages import Reporter
@@ -17,14 +18,6 @@ from tessera_rules.syntax.resync import declaration_begins, field_begins, skip_d
 from tessera_rules.syntax.tables import tables
 
 STAND_INS = ("ERROR_CLAUSE", "ERROR_FIELD", "ERROR_ITEM")
-BLOCK_WORDS = {"ERROR_CLAUSE": "clause", "ERROR_FIELD": "field", "ERROR_ITEM": "declaration"}
-
-
-@frozen
-class Result:
-    """What a start symbol made: its value, None where the text is empty or nothing of it could be read."""
-
-    value: Any
 
 
 class Parser:
@@ -46,6 +39,8 @@ class Parser:
         self.recovers = start == "file"
         # Where the last mistake was: the next token is not reported again before something was read.
         self._silent_from = -1
+        self._last_mistake = -1
+        self._stuck = 0
 
     # ---- the loop --------------------------------------------------------------------------------------------------
 
@@ -66,10 +61,10 @@ class Parser:
             while True:
                 action = actions[states[-1]].get(kind)
                 if action is None:
-                    if kind == "NAME" and text[lexer.start] == "{":
-                        # `requires{tile}`: a brace where no name fits.
+                    if kind == "NAME" and "{" in text[lexer.start : lexer.end]:
+                        # `requires{tile}`: no name, but what stands before the brace, or the brace.
                         lexer.split_brace()
-                        kind = "{"
+                        kind = self._keyword(text[lexer.start : lexer.end], lexer.end) if lexer.kind == "NAME" else "{"
                         continue
                     if not self._mistake(kind):
                         return None
@@ -104,7 +99,7 @@ class Parser:
     def _keyword(self, word: str, end: int) -> str:
         """Return the symbol that a word is here: a keyword where the parser can take it, else a name."""
         row = self.actions[self.states[-1]]
-        for symbol, needs in self.words[word]:
+        for symbol, needs in self.words.get(word, ()):
             if symbol in row and (needs is None or needs.match(self.lexer.text, end)) and ("NAME" not in row or self.accepts(symbol)):
                 return symbol
         return "NAME"
@@ -156,12 +151,20 @@ class Parser:
             self.states.append(self.actions[self.states[-1]][origin])
 
     def _stand_in(self) -> str | None:
-        return next((symbol for symbol in STAND_INS if symbol in self.actions[self.states[-1]]), None)
+        return next((symbol for symbol in STAND_INS if symbol in self.actions[self.states[-1]] and self.accepts(symbol)), None)
 
     def _mistake(self, kind: str) -> bool:
         """Report what cannot go on and find where to go on; False where reading ends."""
         lexer = self.lexer
         lexer.restore()
+        self._stuck = self._stuck + 1 if lexer.start == self._last_mistake else 0
+        self._last_mistake = lexer.start
+        if self._stuck > 8:
+            # No text leads here that we know of; should one, it is skipped and never looped on.
+            if kind == END:
+                return False
+            lexer.advance()
+            return True
         quiet = lexer.start <= self._silent_from and kind != END
         if kind == END:
             if self._silent_from < len(lexer.text) or lexer.open_braces():
@@ -172,11 +175,10 @@ class Parser:
             if not quiet:
                 self.builder.report(self.reporter.unexpected(kind))
             return False
-        begins = self._unclosed_before()
-        if begins is not None:
+        if self._interrupted():
             return True
         inserted = False
-        before = self.expected() if not quiet else set()
+        before = set() if quiet else self.expected()
         if self.accepts(SEP):
             self._feed(SEP, (lexer.start, lexer.start), lexer.start, lexer.start)
             inserted = True
@@ -192,95 +194,129 @@ class Parser:
     def _skip(self) -> None:
         """Put a stand-in for the broken piece and move the lexer past it."""
         lexer = self.lexer
-        popped: list[Any] = []
-        limit = lexer.start
-        while (stand_in := self._stand_in()) is None:
-            self.states.pop()
-            popped.append(self.values.pop())
-            limit = self.begins.pop()
-            self.ends.pop()
+        text, start = lexer.text, lexer.start
+        stand_in, dropped, limit = self._pop_to_stand_in(start)
         kept = [each for each in lexer.brackets if each[1] < limit]
-        opened = [mark for mark, offset in lexer.brackets if limit <= offset < lexer.start]
-        inside = any(mark == "{" for mark, _ in kept)
+        opened = [mark for mark, offset in lexer.brackets if limit <= offset < start]
+        value = None
         if stand_in == "ERROR_ITEM":
-            end = skip_declaration(lexer.text, lexer.start, opened, inside)
+            end = skip_declaration(text, start, opened, any(mark == "{" for mark, _ in kept))
+            value = self.builder.broken(dropped, limit, max(end, limit + 1)) if dropped else self.builder.guessed(start, end)
+            self._feed(stand_in, value, limit, end)
         else:
-            end = skip_piece(lexer.text, lexer.start, opened)
-        value = self.builder.broken(popped[::-1], limit, max(end, limit + 1)) if stand_in == "ERROR_ITEM" else None
-        self._feed(stand_in, value, limit, end)
+            self._feed(stand_in, None, limit, start)
+            # Where fields may share a line, the next may follow the `}` at once.
+            end = skip_piece(text, start, opened, loose=self.accepts("ERROR_FIELD"))
+            self.ends[-1] = end
         lexer.go_to(end, kept)
-        self._silent_from = max(self._silent_from, end if end < len(lexer.text) else -1)
+        if lexer.kind != END:
+            self._silent_from = max(self._silent_from, lexer.start if lexer.kind == SEP else -1)
 
-    def _unclosed_before(self) -> int | None:
-        """Where a declaration, or after clauses a field, begins on this line inside an open block: close what is open and go on there."""
+    def _interrupted(self) -> bool:
+        """Whether a declaration, or after clauses a field, begins on this line while another is unfinished; then reading goes on there.
+
+        Reports TSR021 where a block is still open, TSR001 where a declaration without one has no end.
+        """
         lexer = self.lexer
-        if not lexer.open_braces():
-            return None
-        line = lexer.text.rfind("\n", 0, lexer.start) + 1
-        first = line + len(lexer.text[line : lexer.start]) - len(lexer.text[line : lexer.start].lstrip(" \t"))
-        braces = [offset for mark, offset in lexer.brackets if mark == "{" and offset < first]
-        if not braces:
-            return None
-        if declaration_begins(lexer.text, first):
-            closing = len(braces) if first == line else None
-        elif self._in_clauses(first) and field_begins(lexer.text, first):
-            closing = 1
+        text = lexer.text
+        line = text.rfind("\n", 0, lexer.start) + 1
+        first = line + len(text[line : lexer.start]) - len(text[line : lexer.start].lstrip(" \t"))
+        braces = lexer.open_braces()
+        if braces and braces[-1] >= first:
+            return False
+        declaration = declaration_begins(text, first)
+        if not declaration and not (braces and field_begins(text, first)):
+            return False
+        # What stood before this line: with an item possible there, nothing is unfinished.
+        depth = bisect_left(self.begins, first)
+        # A value over the line's begin took its first word for its own, as in `a and` and then `rule x {`.
+        over = depth > 0 and self.ends[depth - 1] > first
+        if over:
+            value = self.values[depth - 1]
+            if isinstance(value, list) and value and isinstance(value[-1], nodes.Declaration | nodes.Predicate | nodes.For):
+                return False
+            depth -= 1
+        before = self.states[: depth + 1]
+        if self.accepts("ERROR_ITEM", before) or (not braces and not over and self.accepts(SEP, before)):
+            return False
+        if not declaration and not self._in_clauses(before):
+            return False
+        report = lexer.start > self._silent_from
+        kept = [each for each in lexer.brackets if each[0] == "{" and each[1] < first]
+        del self.states[depth + 1 :], self.values[depth:], self.begins[depth:], self.ends[depth:]
+        if report and not braces:
+            word = re.compile(r"\w+").match(text, first)
+            lexer.start, lexer.end = first, word.end() if word else first + 1
+            self.builder.report_at(self.reporter.unexpected("NAME"), max(self.begins[-1], 0) if self.begins else 0)
+        elif report:
+            self.builder.report_at(self.reporter.unclosed(first, braces[-1], field=not declaration), braces[-1])
+        lexer.brackets = kept
+        if declaration:
+            self._close_to_items(braces, first, everything=first == line)
         else:
-            return None
-        if lexer.start > self._silent_from:
-            self.builder.report_at(self.reporter.unclosed(first, braces[-1], closing == 1 and not declaration_begins(lexer.text, first)), braces[-1])
-        while self.begins and self.begins[-1] >= first:
-            self.states.pop(), self.values.pop(), self.begins.pop(), self.ends.pop()
-        lexer.brackets = [each for each in lexer.brackets if each[1] < first]
-        closed = 0
-        while braces and (closing is None or closed < closing):
-            self.builder.damage.append(braces[-1])
-            self._close_one(first)
-            lexer.brackets = [each for each in lexer.brackets if each[1] < braces[-1]]
-            braces.pop()
-            closed += 1
-            if closing is None and self.accepts(SEP):
-                trial = self._states_after(SEP)
-                if trial is not None and "ERROR_ITEM" in self.actions[trial]:
-                    break
+            self._close_one(braces[-1], first)
         if self.accepts(SEP):
             self._feed(SEP, (first, first), first, first)
         self._silent_from = first - 1
-        lexer.go_to(first, lexer.brackets)
         lexer.last = SEP
-        return first
+        lexer.go_to(first, lexer.brackets)
+        return True
 
-    def _in_clauses(self, first: int) -> bool:
-        for position in range(len(self.states) - 1, -1, -1):
-            for stand_in in STAND_INS:
-                if stand_in in self.actions[self.states[position]]:
-                    return stand_in == "ERROR_CLAUSE"
-        return False
+    def _close_to_items(self, braces: list[int], at: int, *, everything: bool) -> None:
+        """Close open blocks until a declaration can stand; at a line's first column all of them."""
+        for brace in reversed(braces):
+            self._close_one(brace, at)
+            if not everything and self._item_can_follow():
+                return
+        if not self.accepts(SEP):
+            self._drop_item(at)
 
-    def _states_after(self, symbol: str) -> int | None:
+    def _item_can_follow(self) -> bool:
+        if not self.accepts(SEP):
+            return False
         stack = list(self.states)
         while True:
-            action = self.actions[stack[-1]].get(symbol)
-            if action is None:
-                return None
+            action = self.actions[stack[-1]][SEP]
             if action >= 0:
-                return action
+                return self.accepts("ERROR_ITEM", [*stack, action])
             origin, length, _ = self.rules[-1 - action]
             del stack[-length:]
             stack.append(self.actions[stack[-1]][origin])
 
-    def _close_one(self, at: int) -> None:
-        """Take a `}` that is missing: what stands half-written before it is dropped."""
+    def _in_clauses(self, states: list[int]) -> bool:
+        """Whether the innermost list around a state holds clauses."""
+        for position in range(len(states), 0, -1):
+            for stand_in in STAND_INS:
+                if stand_in in self.actions[states[position - 1]]:
+                    return stand_in == "ERROR_CLAUSE"
+        return False
+
+    def _pop_to_stand_in(self, limit: int) -> tuple[str, list[Any], int]:
+        """Drop what is half-read; return the stand-in that fits then, what was dropped, and where it begins."""
+        dropped: list[Any] = []
+        while (stand_in := self._stand_in()) is None:
+            self.states.pop()
+            self.ends.pop()
+            dropped.append(self.values.pop())
+            limit = self.begins.pop()
+        return stand_in, dropped[::-1], limit
+
+    def _close_one(self, brace: int, at: int) -> None:
+        """Take a `}` that is missing: what stands half-read before it is dropped."""
+        self.builder.hurt(brace)
         if not self.accepts("}"):
             if self.accepts(SEP):
                 self._feed(SEP, (at, at), at, at)
-            limit = at
-            while (stand_in := self._stand_in()) is None:
-                self.states.pop(), self.values.pop(), self.ends.pop()
-                limit = self.begins.pop()
+            stand_in, _, limit = self._pop_to_stand_in(at)
             self._feed(stand_in, None, limit, at)
         if self.accepts("}"):
             self._feed("}", (at, at), at, at)
+        self.lexer.brackets = [each for each in self.lexer.brackets if each[1] < brace]
+
+    def _drop_item(self, at: int) -> None:
+        """Put a stand-in for the declaration that is half-read."""
+        stand_in, dropped, limit = self._pop_to_stand_in(at)
+        self._feed(stand_in, self.builder.broken(dropped, limit, at + 1), limit, at)
 
     def _damage_place(self) -> int:
         braces = self.lexer.open_braces()
@@ -290,19 +326,11 @@ class Parser:
         """At the end of the text: close every open block, so that what was read is kept. False where nothing is left to do."""
         if not self.recovers:
             return False
-        lexer = self.lexer
-        for brace in reversed(lexer.open_braces()):
-            self.builder.damage.append(brace)
-            self._close_one(at)
-        lexer.brackets = []
+        for brace in reversed(self.lexer.open_braces()):
+            self._close_one(brace, at)
+        self.lexer.brackets = []
         if not self.accepts(END):
-            popped: list[Any] = []
-            limit = at
             if self.accepts(SEP):
                 self._feed(SEP, (at, at), at, at)
-            while (stand_in := self._stand_in()) is None:
-                self.states.pop(), self.ends.pop()
-                popped.append(self.values.pop())
-                limit = self.begins.pop()
-            self._feed(stand_in, self.builder.broken(popped[::-1], limit, at + 1), limit, at)
+            self._drop_item(at)
         return True

@@ -19,6 +19,8 @@ _FIELD = re.compile(
 _PIECE = re.compile(r'"(?:[^"\\\n]|\\.)*"?|#[^\n]*|[\n;(){}\[\]]')
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*+")
 _SPACE = re.compile(r"[ \t]*")
+# How many lines further a bracket that is open at a mistake is looked for: enough for anybody, and never the whole file each time.
+_LOOK_AHEAD = 40
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -35,8 +37,12 @@ def field_begins(text: str, offset: int) -> bool:
 def _closes(text: str, offset: int, opened: list[str]) -> bool:
     """Whether the round and square brackets that are open at a line's end are closed before any brace or declaration."""
     stack = [mark for mark in opened if mark != "{"]
+    lines = 0
     for match in _PIECE.finditer(text, offset):
         mark = match[0]
+        lines += mark == "\n"
+        if lines > _LOOK_AHEAD:
+            return False
         if mark in "([":
             stack.append(mark)
         elif mark in ")]":
@@ -44,14 +50,12 @@ def _closes(text: str, offset: int, opened: list[str]) -> bool:
                 stack.pop()
                 if not stack:
                     return True
-        elif mark in "{}":
-            return False
-        elif mark == "\n" and _TOP.match(text, match.end()):
+        elif mark in "{}" or (mark == "\n" and _TOP.match(text, match.end())):
             return False
     return False
 
 
-def skip_piece(text: str, offset: int, opened: list[str]) -> int:
+def skip_piece(text: str, offset: int, opened: list[str], *, loose: bool = False) -> int:
     """Return where a broken field or clause ends: at its newline or `;`, before the `}` of the block, or before a declaration."""
     stack = list(opened)
     for match in _PIECE.finditer(text, offset):
@@ -71,6 +75,8 @@ def skip_piece(text: str, offset: int, opened: list[str]) -> int:
             if not stack:
                 return match.start()
             stack.pop()
+            if loose and not stack:
+                return match.end()
         elif mark in ("\n", ";"):
             if mark == "\n" and declaration_begins(text, match.end()):
                 return match.start()

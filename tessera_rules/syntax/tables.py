@@ -7,8 +7,8 @@ tables are computed in memory, so an edited grammar counts at once; a test holds
 from __future__ import annotations
 
 import json
-from hashlib import sha256
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +52,13 @@ def compute(grammar: str) -> dict[str, Any]:
             literals.append(terminal.pattern.value)
         else:
             patterns[terminal.name] = terminal.pattern.value
-    table = parser.parser.parser._parse_table  # type: ignore[union-attr]
+    table = parser.parser.parser._parse_table
     rules: list[list[Any]] = []
     numbers: dict[int, int] = {}
     states: list[dict[str, int]] = []
     for state in range(len(table.states)):
         row: dict[str, int] = {}
-        for symbol, (what, argument) in table.states[state].items():
+        for symbol, (_, argument) in table.states[state].items():
             name = "@" + symbol if symbol.islower() and not symbol.startswith("$") else key.get(symbol, symbol)
             if isinstance(argument, int):
                 row[name] = argument
