@@ -25,22 +25,27 @@ def parser() -> Parser:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Decide, and show the decision."""
+    """Decide, and show the decision with the condition under which it stays the same."""
     from tessera_rules.arbiter.decide import decide
+    from tessera_rules.arbiter.holds import holds_for
     from tessera_rules.arbiter.request import bind_words
 
     words, named = asked_rules(options, 2, options.assume)
     ruleset = load_rules(named, streams)
     asked = read_words("eval", words, ruleset)
+    if options.machine is None:
+        streams.tell("tsr eval asks this machine: probes run, and a smoke probe is a call of a kernel (--machine states a machine instead)")
     machine = machine_of(options.machine)
     request = bind_words(ruleset, asked.op, asked.target, asked.words, machine)
-    decision = decide(ruleset, request, machine, force=forced(options.force, request, ruleset), assume_available=assumed(options.assume))
+    force, assume = forced(options.force, request, ruleset), assumed(options.assume)
+    decision = decide(ruleset, request, machine, force=force, assume_available=assume)
+    condition = holds_for(ruleset, request, machine, decision, force=force, assume_available=assume)
     if options.json:
         from tessera_rules.report.document import decision_document
 
-        streams.give(decision_document(decision))
+        streams.give(decision_document(decision, condition))
         return 0
     from tessera_rules.report.explain import explain
 
-    streams.say(explain(decision))
+    streams.say(explain(decision, streams.paint(streams.stdout), holds_for=condition))
     return 0

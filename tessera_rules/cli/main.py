@@ -61,7 +61,8 @@ def verbs() -> list[str]:
 
 
 def _dispatch(words: list[str], streams: Streams) -> int:
-    verb = next((word for word in words if not word.startswith("-")), None)
+    at = _verb_place(words)
+    verb = None if at is None else words[at]
     if "--version" in words and verb is None:
         from importlib.metadata import version
 
@@ -81,13 +82,22 @@ def _dispatch(words: list[str], streams: Streams) -> int:
     if verb not in verbs():
         raise UsageError(f"'{verb}' is no verb of tsr", hint=did_you_mean(verb, verbs(), "verb"))
     module: Any = import_module(f"tessera_rules.cli.{verb}")
-    words.remove(verb)
     parser = module.parser()
-    if {"-h", "--help"} & set(words):
+    rest = [word for place, word in enumerate(words) if place != at]
+    if {"-h", "--help"} & set(rest):
         streams.stdout.write(parser.format_help())
         return FINE
-    code: int = module.run(parser.read(words), streams)
+    code: int = module.run(parser.read(rest), streams)
     return code
+
+
+def _verb_place(words: list[str]) -> int | None:
+    """Return where the verb stands: in front, or after options the first word that is one, else the first word of all."""
+    plain = [place for place, word in enumerate(words) if not word.startswith("-")]
+    if plain and plain[0] > 0:
+        known = set(verbs())
+        return next((place for place in plain if words[place] in known), plain[0])
+    return plain[0] if plain else None
 
 
 def _overview() -> str:

@@ -90,6 +90,7 @@ def test_options_stand_anywhere(tmp_path: Path) -> None:
         ["eval", "--rules", str(rules), *words, "--json", "--machine", box],
         ["--json", "eval", "matmul", "--machine", box, "box", "M=16", "--rules", str(rules), "N=16", "K=16", "dtype=f32"],
         ["eval", "matmul", "--rules", str(rules), "box", "--machine", box, "K=16", "--json", "M=16", "N=16", "dtype=f32"],
+        ["--rules", str(rules), "--machine", box, "eval", *words, "--json"],
         ["eval", "--machine", box, "M=16", "matmul", "N=16", "box", "--json", "K=16", "dtype=f32", f"--rules={rules}"],
     ]
     answers = [tsr(*form) for form in forms]
@@ -220,8 +221,9 @@ def test_rules_beside_the_caller_come_to_the_shipped_ones(monkeypatch: pytest.Mo
 
 
 def test_warnings_go_to_standard_error(tmp_path: Path) -> None:
-    write_rules(tmp_path, RULES.replace("M >= 2", "M % N >= 0"))
+    write_rules(tmp_path, RULES.replace('fact arch: one of ["v1", "v2"]', 'fact arch: one of ["v1", "v2"]\n  fact sm: int').replace("M >= 2", "device.sm >= 9"))
+    (tmp_path / "box.json").write_text('{"machine": 1, "targets": {"box": {"arch": "v2", "sm": 9}}}', encoding="utf-8")
     answer = decided(tmp_path, "matmul", "box", "M=16", "N=16", "K=16", "dtype=f32")
     assert answer.code == 0
     assert answer.json["winner"] == "tiled"
-    assert "warning" in answer.err
+    assert "warning TSR511" in answer.err

@@ -124,3 +124,15 @@ def test_a_schema_tells(tmp_path: Path) -> None:
     assert problems("eval", {name: value for name, value in document.items() if name != "verdicts"})
     document["verdicts"][1].pop("by")
     assert problems("eval", document) == ["verdicts/1: 'by' is a required property"]
+
+
+def test_D4_every_place_is_counted_from_one(tmp_path: Path) -> None:
+    """The first character of a file is line 1, column 1, also where a finding is about the whole file or its end."""
+    for text in ["", "x", "\n", "tessera 2\n", "\x00", "tessera 1\nop {", "\ufeffteserra 1\n"]:
+        rules = write_rules(tmp_path, text)
+        rows = tsr("eval", "matmul", "box", "--rules", rules, "--machine", tmp_path / "box.json", "--json").json["error"].get("findings", [])
+        if text != "\n":
+            assert rows, text
+        for row in rows:
+            assert min(row["line"], row["column"], row["end_line"], row["end_column"]) >= 1
+            assert (row["end_line"], row["end_column"]) >= (row["line"], row["column"])

@@ -84,7 +84,7 @@ def test_a_force_that_is_refused_names_the_clause(how: str, tmp_path: Path, monk
     assert error["line"] == RULES.splitlines().index('    K % 16 == 0 because "one tile"') + 1
 
 
-def test_d23_what_a_force_did_is_in_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_D23_what_a_force_did_is_in_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An override that is read is never without a trace: it decides, or the answer says why not."""
     write_rules(tmp_path)
     empty = decided(tmp_path, "matmul", "box", "M=0", "N=16", "K=16", "dtype=f32", "--force", "plain")
@@ -181,3 +181,16 @@ def test_a_denied_candidate_names_its_rule(tmp_path: Path) -> None:
     assert answer.json["winner"] == "plain"
     denied = answer.json["verdicts"][0]
     assert (denied["verdict"], denied["rule"], denied["because"]) == ("denied", "ragged", "seven columns")
+
+
+def test_the_condition_under_which_the_decision_stays(tmp_path: Path) -> None:
+    write_rules(tmp_path)
+    condition = decided(tmp_path, *REQUEST).json["holds_for"]
+    assert "K % 16 == 0" in condition
+    rules = RULES.replace("K % 16 == 0", condition)  # an expression of the language
+    write_rules(tmp_path, rules)
+    assert decided(tmp_path, *REQUEST).json["winner"] == "tiled"
+    assert decided(tmp_path, "matmul", "box", "M=16", "N=16", "K=24", "dtype=f32").json["winner"] == "plain"
+    assert decided(tmp_path, "matmul", "box", "M=16", "N=16", "dtype=f32").json["holds_for"] is None
+    shown = tsr("eval", *REQUEST, "--rules", tmp_path / "r.tsr", "--machine", tmp_path / "box.json")
+    assert "the same holds for: " in shown.out

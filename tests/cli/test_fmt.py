@@ -79,7 +79,7 @@ def test_a_difference_is_one_that_patch_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_d1_the_files_own_line_ending_is_kept(ending: str, tmp_path: Path) -> None:
+def test_D1_the_files_own_line_ending_is_kept(ending: str, tmp_path: Path) -> None:
     path = tmp_path / "a.tsr"
     path.write_bytes(UNTIDY.replace("\n", ending).encode())
     assert tsr("fmt", path).code == 0
@@ -97,7 +97,7 @@ def test_a_line_ending_is_chosen(option: str, ending: str, before: str, tmp_path
     assert tsr("fmt", "--check", path).code == 0
 
 
-def test_d2_a_byte_order_mark_is_dropped(tmp_path: Path) -> None:
+def test_D2_a_byte_order_mark_is_dropped(tmp_path: Path) -> None:
     path = tmp_path / "a.tsr"
     path.write_bytes(b"\xef\xbb\xbf" + tidy().encode())
     assert tsr("fmt", "--check", path).code == 1
@@ -106,7 +106,7 @@ def test_d2_a_byte_order_mark_is_dropped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [BROKEN.encode(), b"tessera 1\n\xff\xfe\n", b"\x00\x01\x02", b"tessera 1\ntarget b\xe2\x80\xae {}\n"])
-def test_d19_what_does_not_parse_is_left_alone_and_the_others_are_not(data: bytes, tmp_path: Path) -> None:
+def test_D19_what_does_not_parse_is_left_alone_and_the_others_are_not(data: bytes, tmp_path: Path) -> None:
     bad, good = tmp_path / "bad.tsr", tmp_path / "good.tsr"
     bad.write_bytes(data)
     good.write_text(UNTIDY, encoding="utf-8")
@@ -118,7 +118,7 @@ def test_d19_what_does_not_parse_is_left_alone_and_the_others_are_not(data: byte
     assert good.read_text(encoding="utf-8") == tidy()
 
 
-def test_d11_a_layout_that_loses_something_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_D11_a_layout_that_loses_something_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.tsr"
     path.write_text(UNTIDY, encoding="utf-8")
     for lossy in ("tessera 1\ntarget box {\n}\n", "tessera 1\ntarget box {\n  fact arch: string\n}\n"):

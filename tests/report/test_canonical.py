@@ -126,14 +126,14 @@ def test_no_object_is_without_a_schema_of_its_own() -> None:
         del target["surplus"]
 
 
-def test_a_misspelt_kind_is_the_one_error() -> None:
+def test_D22_a_misspelt_kind_is_the_one_error() -> None:
     """D22: a wrong discriminator is named itself, never what the branches would have said."""
     whole = json.loads(dumps(document()))
     whole["candidates"][0]["bind"]["kind"] = "pyton"
     assert problems(whole) == ["candidates/0/bind/kind: 'pyton' is not one of ['python', 'native', 'source']"]
 
 
-def test_a_fault_in_a_branch_is_named_in_that_branch() -> None:
+def test_D22_a_fault_in_a_branch_is_named_in_that_branch() -> None:
     whole = json.loads(dumps(document()))
     del whole["candidates"][2]["bind"]["symbol"]
     assert problems(whole) == ["candidates/2/bind: 'symbol' is a required property"]

@@ -60,7 +60,7 @@ def test_a_part_inside_a_declaration_is_shown_at_its_own_place() -> None:
     assert found[0][1] == "candidate tiled_f16 (requires.0): each clause says why: it has no because"
 
 
-def test_d22_under_any_of_the_branch_that_was_meant_speaks() -> None:
+def test_D22_under_any_of_the_branch_that_was_meant_speaks() -> None:
     """The binding is a native one: that it is no Python one, and has no `constants`, is nobody's business."""
     python = {"properties": {"kind": {"const": "python"}, "constants": {"type": "object"}}, "required": ["kind", "constants"]}
     native = {"properties": {"kind": {"const": "native"}, "symbol": {"pattern": "^tsr_"}}, "required": ["kind"], "title": "symbols begin with tsr_"}
@@ -71,13 +71,13 @@ def test_d22_under_any_of_the_branch_that_was_meant_speaks() -> None:
         assert found == [(line_of(TEXT, "bind native"), "candidate lib (bind.symbol): symbols begin with tsr_: 'mm' does not match ^tsr_", None)], keyword
 
 
-def test_d22_a_value_for_no_branch_is_said_once() -> None:
+def test_D22_a_value_for_no_branch_is_said_once() -> None:
     branches = [{"properties": {"kind": {"const": kind}}} for kind in ("python", "source")]
     found = findings(TEXT, {"properties": {"candidates": {"items": {"properties": {"bind": {"description": "no shared libraries", "anyOf": branches}}}}}})
     assert [(line, message.split(": ")[:2]) for line, message, _ in found] == [(line_of(TEXT, "bind native"), ["candidate lib (bind)", "no shared libraries"])]
 
 
-def test_d22_the_nearest_valid_name() -> None:
+def test_D22_the_nearest_valid_name() -> None:
     schema = {"properties": {"candidates": {"items": {"properties": {"tier": {"enum": ["hand-tuned", "emited", "synthesized"]}}}}}}
     hints = {hint for _, _, hint in findings(TEXT, schema)}
     assert hints == {"did you mean 'hand-tuned'?", "did you mean 'emited'?"}
