@@ -1,0 +1,375 @@
+"""Sets of integers that clauses describe: unions of intervals with congruences, closed under and, or and not.
+
+Everything is exact integer arithmetic. Where an operation would grow past the limits below, the result is a superset and
+says so (``exact`` is False), so that *empty* always means empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import gcd, lcm
+
+from attrs import frozen
+
+MAX_PIECES = 64
+"""Most intervals in one set."""
+MAX_RESIDUES = 65_536
+"""Largest table of residues that is worked out."""
+
+
+@frozen
+class Piece:
+    """``low <= x <= high`` (None is open) and ``x % modulus in residues``. Both ends are members where they are given."""
+
+    low: int | None
+    high: int | None
+    modulus: int = 1
+    residues: frozenset[int] = frozenset((0,))
+
+    def __contains__(self, x: int) -> bool:
+        return (self.low is None or self.low <= x) and (self.high is None or x <= self.high) and x % self.modulus in self.residues
+
+    def first(self, at_least: int) -> int | None:
+        """Return the least member that is at least a number."""
+        x = at_least if self.low is None else max(at_least, self.low)
+        if self.modulus > 1:
+            place = x % self.modulus
+            x += min((r - place) % self.modulus for r in self.residues)
+        return x if self.high is None or x <= self.high else None
+
+    def last(self, at_most: int) -> int | None:
+        """Return the largest member that is at most a number."""
+        x = at_most if self.high is None else min(at_most, self.high)
+        if self.modulus > 1:
+            place = x % self.modulus
+            x -= min((place - r) % self.modulus for r in self.residues)
+        return x if self.low is None or x >= self.low else None
+
+    def count(self) -> int | None:
+        """Return how many members there are, or None where there is no end."""
+        if self.low is None or self.high is None:
+            return None
+        if self.modulus == 1:
+            return self.high - self.low + 1
+        rounds, rest = divmod(self.high - self.low + 1, self.modulus)
+        start = self.low % self.modulus
+        return rounds * len(self.residues) + sum((r - start) % self.modulus < rest for r in self.residues)
+
+
+ANY_RESIDUE = frozenset((0,))
+
+
+def make_piece(low: int | None, high: int | None, modulus: int = 1, residues: Iterable[int] = ANY_RESIDUE) -> Piece | None:
+    """Return a piece in its one form, its ends moved in to members, or None where it has no member."""
+    modulus, found = _reduced(modulus, frozenset(residues))
+    if not found:
+        return None
+    piece = Piece(low, high, modulus, found)
+    if low is not None:
+        low = piece.first(low)
+        if low is None:
+            return None
+    if high is not None:
+        high = piece.last(high)
+        if high is None or (low is not None and low > high):
+            return None
+    return Piece(low, high) if low is not None and low == high else Piece(low, high, modulus, found)
+
+
+def _reduced(modulus: int, residues: frozenset[int]) -> tuple[int, frozenset[int]]:
+    """Return the same congruence with the least modulus that can say it."""
+    if len(residues) == modulus:
+        return 1, ANY_RESIDUE
+    if len(residues) > 1:
+        for prime in _primes_of(modulus):
+            while modulus % prime == 0 and len(residues) % prime == 0 and all((r + modulus // prime) % modulus in residues for r in residues):
+                modulus //= prime
+                residues = frozenset(r % modulus for r in residues)
+    return modulus, residues
+
+
+def _primes_of(n: int) -> Iterator[int]:
+    prime = 2
+    while prime * prime <= n and prime < 1000:
+        if n % prime == 0:
+            yield prime
+            while n % prime == 0:
+                n //= prime
+        prime += 1
+    if n > 1:
+        yield n
+
+
+def _meet(a: Piece, b: Piece) -> tuple[Piece | None, bool]:
+    """Return the common part of two pieces, and whether it is exact."""
+    low = a.low if b.low is None else b.low if a.low is None else max(a.low, b.low)
+    high = a.high if b.high is None else b.high if a.high is None else min(a.high, b.high)
+    if low is not None and high is not None and low > high:
+        return None, True
+    if a.modulus > b.modulus:
+        a, b = b, a
+    if b.modulus % a.modulus == 0:
+        found = b.residues if a.modulus == 1 else frozenset(r for r in b.residues if r % a.modulus in a.residues)
+        return make_piece(low, high, b.modulus, found), True
+    both = lcm(a.modulus, b.modulus)
+    if len(b.residues) * (both // b.modulus) <= MAX_RESIDUES:
+        found = frozenset(x for r in b.residues for x in range(r, both, b.modulus) if x % a.modulus in a.residues)
+        return make_piece(low, high, both, found), True
+    if len(a.residues) * len(b.residues) <= MAX_RESIDUES:
+        common = gcd(a.modulus, b.modulus)
+        found = frozenset(_crt(r, a.modulus, s, b.modulus, common, both) for r in a.residues for s in b.residues if (r - s) % common == 0)
+        return make_piece(low, high, both, found), True
+    return make_piece(low, high, b.modulus, b.residues), False
+
+
+def _crt(r: int, m: int, s: int, n: int, common: int, both: int) -> int:
+    """Return the residue modulo ``lcm(m, n)`` that is r modulo m and s modulo n."""
+    inverse = pow(m // common, -1, n // common) if n > common else 0
+    return (r + m * ((s - r) // common * inverse % (n // common))) % both
+
+
+@frozen
+class IntegerSet:
+    """A set of integers. ``exact`` False means that it may hold more than what was described, never less.
+
+    >>> tiles = multiples(16) & between(1, 256)
+    >>> tiles.low, tiles.high, 72 in tiles, tiles.first(17), (tiles & at_most(15)).empty
+    (16, 256, False, 32, True)
+    """
+
+    pieces: tuple[Piece, ...]
+    exact: bool = True
+
+    def __contains__(self, x: int) -> bool:
+        return any(x in piece for piece in self.pieces)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no member. Certain also where the set is not exact."""
+        return not self.pieces
+
+    @property
+    def low(self) -> int | None:
+        """The least member, None where there is none or no end."""
+        lows = [piece.low for piece in self.pieces]
+        return None if None in lows or not lows else min(low for low in lows if low is not None)
+
+    @property
+    def high(self) -> int | None:
+        """The largest member, None where there is none or no end."""
+        highs = [piece.high for piece in self.pieces]
+        return None if None in highs or not highs else max(high for high in highs if high is not None)
+
+    @property
+    def full(self) -> bool:
+        """Whether every integer is a member."""
+        return Piece(None, None) in self.pieces
+
+    @property
+    def only(self) -> int | None:
+        """The one member, where there is exactly one."""
+        if len(self.pieces) != 1:
+            return None
+        return self.pieces[0].low if self.pieces[0].low == self.pieces[0].high else None
+
+    @property
+    def modulus(self) -> int:
+        """The largest m such that all members agree modulo m (1 where there is none; 0 for at most one member)."""
+        found = 0
+        anchor: int | None = None
+        for piece in self.pieces:
+            for r in piece.residues:
+                member = piece.first(piece.low) if piece.low is not None else r
+                assert member is not None
+                x = member + (r - member) % piece.modulus
+                anchor = x if anchor is None else anchor
+                found = gcd(found, abs(x - anchor), 0 if piece.low is not None and piece.low == piece.high else piece.modulus)
+        return found
+
+    def count(self) -> int | None:
+        """Return the number of members (at most: pieces may overlap), or None where there is no end."""
+        total = 0
+        for piece in self.pieces:
+            count = piece.count()
+            if count is None:
+                return None
+            total += count
+        return total
+
+    def first(self, at_least: int) -> int | None:
+        """Return the least member that is at least a number."""
+        found = [x for piece in self.pieces if (x := piece.first(at_least)) is not None]
+        return min(found, default=None)
+
+    def last(self, at_most: int) -> int | None:
+        """Return the largest member that is at most a number."""
+        found = [x for piece in self.pieces if (x := piece.last(at_most)) is not None]
+        return max(found, default=None)
+
+    def members(self, at_least: int = 0) -> Iterator[int]:
+        """Yield the members from a number upwards, without end where the set has none."""
+        x = self.first(at_least)
+        while x is not None:
+            yield x
+            x = self.first(x + 1)
+
+    def values(self, limit: int) -> tuple[int, ...] | None:
+        """Return all members in order, or None where they are more than a limit."""
+        count = self.count()
+        if count is None or count > 4 * limit:
+            return None
+        low = self.low
+        found = tuple(self.members(low)) if low is not None else ()
+        return found if len(found) <= limit else None
+
+    def __and__(self, other: IntegerSet) -> IntegerSet:
+        if self.full and self.exact:
+            return other
+        if other.full and other.exact:
+            return self
+        found: list[Piece] = []
+        exact = self.exact and other.exact
+        for a in self.pieces:
+            for b in other.pieces:
+                piece, precise = _meet(a, b)
+                exact = exact and precise
+                if piece is not None:
+                    found.append(piece)
+        return _gathered(found, exact)
+
+    def __or__(self, other: IntegerSet) -> IntegerSet:
+        return _gathered([*self.pieces, *other.pieces], self.exact and other.exact)
+
+    def __invert__(self) -> IntegerSet:
+        if not self.exact:
+            return IntegerSet((Piece(None, None),), exact=False)
+        found = EVERY
+        for piece in self.pieces:
+            rest: list[Piece | None] = []
+            if piece.low is not None:
+                rest.append(make_piece(None, piece.low - 1))
+            if piece.high is not None:
+                rest.append(make_piece(piece.high + 1, None))
+            exact = True
+            if piece.modulus > MAX_RESIDUES:
+                rest.append(make_piece(piece.low, piece.high))
+                exact = False
+            elif piece.modulus > 1:
+                others = frozenset(range(piece.modulus)) - piece.residues
+                rest.append(make_piece(piece.low, piece.high, piece.modulus, others))
+            found = found & _gathered([each for each in rest if each is not None], exact)
+        return found
+
+    def shift(self, by: int) -> IntegerSet:
+        """Return the set of ``x + by``."""
+        return IntegerSet(tuple(_moved(piece, by) for piece in self.pieces), self.exact)
+
+    def negated(self) -> IntegerSet:
+        """Return the set of ``-x``."""
+        found = [
+            Piece(
+                None if piece.high is None else -piece.high,
+                None if piece.low is None else -piece.low,
+                piece.modulus,
+                frozenset(-r % piece.modulus for r in piece.residues),
+            )
+            for piece in self.pieces
+        ]
+        return _gathered(found, self.exact)
+
+
+def _moved(piece: Piece, by: int) -> Piece:
+    return Piece(
+        None if piece.low is None else piece.low + by,
+        None if piece.high is None else piece.high + by,
+        piece.modulus,
+        frozenset((r + by) % piece.modulus for r in piece.residues),
+    )
+
+
+def _order(piece: Piece) -> tuple[bool, int]:
+    return piece.low is not None, piece.low or 0
+
+
+def _gathered(pieces: list[Piece], exact: bool) -> IntegerSet:
+    """Return the union of pieces, joined where they touch, and as one hull where they are too many."""
+    joined: list[Piece] = []
+    for piece in sorted(pieces, key=_order):
+        for i, other in enumerate(joined):
+            whole = _joined(other, piece)
+            if whole is not None:
+                joined[i] = whole
+                break
+        else:
+            joined.append(piece)
+    if len(joined) > MAX_PIECES:
+        lows, highs = [piece.low for piece in joined], [piece.high for piece in joined]
+        low = None if None in lows else min(low for low in lows if low is not None)
+        high = None if None in highs else max(high for high in highs if high is not None)
+        return IntegerSet((Piece(low, high),), exact=False)
+    return IntegerSet(tuple(joined), exact)
+
+
+def _joined(a: Piece, b: Piece) -> Piece | None:
+    """Return one piece for two, where one is enough; ``b`` does not start before ``a``."""
+    within = b.modulus % a.modulus == 0 and (a.modulus == 1 or all(r % a.modulus in a.residues for r in b.residues))
+    if within and (a.high is None or (b.high is not None and b.high <= a.high)):
+        return a
+    single = b.low is not None and b.low == b.high
+    if single and b.low is not None and b.low in a:
+        return a
+    if (a.modulus, a.residues) == (b.modulus, b.residues) or (single and b.low is not None and b.low % a.modulus in a.residues):
+        following = None if a.high is None else Piece(None, None, a.modulus, a.residues).first(a.high + 1)
+        if following is None or b.low is None or b.low <= following:
+            high = None if a.high is None or b.high is None else max(a.high, b.high)
+            return Piece(a.low, high, a.modulus, a.residues)
+    if a.modulus == b.modulus and (a.low, a.high) == (b.low, b.high) and a.modulus > 1:
+        return make_piece(a.low, a.high, a.modulus, a.residues | b.residues)
+    return None
+
+
+def _of(piece: Piece | None) -> IntegerSet:
+    return IntegerSet(() if piece is None else (piece,))
+
+
+EVERY = IntegerSet((Piece(None, None),))
+NOTHING = IntegerSet(())
+MAX_SIZE = 2**63 - 1
+"""No operand has a dimension past this."""
+
+
+def between(low: int | None, high: int | None, step: int = 1) -> IntegerSet:
+    """Return ``low..high step s``, counted from ``low``; None is open."""
+    if step == 1 or low is None:
+        return _of(make_piece(low, high))
+    return _of(make_piece(low, high, step, (low % step,)))
+
+
+def at_least(low: int) -> IntegerSet:
+    """Return all integers from a number up."""
+    return between(low, None)
+
+
+def at_most(high: int) -> IntegerSet:
+    """Return all integers up to a number."""
+    return between(None, high)
+
+
+def exactly(*values: int) -> IntegerSet:
+    """Return a set of listed integers."""
+    found = sorted(set(values))
+    pieces: list[Piece] = []
+    for value in found:
+        if pieces and pieces[-1].high == value - 1:
+            pieces[-1] = Piece(pieces[-1].low, value)
+        else:
+            pieces.append(Piece(value, value))
+    return _gathered(pieces, True)
+
+
+def multiples(modulus: int, *residues: int) -> IntegerSet:
+    """Return the integers that leave one of the residues (0 where none is listed)."""
+    return _of(make_piece(None, None, modulus, residues or (0,)))
+
+
+NATURAL = between(0, MAX_SIZE)
