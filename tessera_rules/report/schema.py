@@ -233,9 +233,9 @@ def _check_words(schema: Any, validators: set[str]) -> None:
                     hint=f"did you mean '{near}'?" if near else "begin words of your own with x-",
                 )
             for field in value if name in ("properties", "required") else ():
-                near = get_close_matches(field, fields, n=1, cutoff=0.8) if isinstance(field, str) and field not in fields else []
-                if near:
-                    raise UsageError(f"the schema speaks of '{field}' at {_pointer(here)}, which no part of the rules has", hint=f"did you mean '{near[0]}'?")
+                alike = get_close_matches(field, fields, n=1, cutoff=0.8) if isinstance(field, str) and field not in fields else []
+                if alike:
+                    raise UsageError(f"the schema speaks of '{field}' at {_pointer(here)}, which no part of the rules has", hint=f"did you mean '{alike[0]}'?")
             if name in MAPS and isinstance(value, Mapping):
                 stack.extend(((*here, key), inner) for key, inner in value.items())
             elif name in LISTS and isinstance(value, list):
