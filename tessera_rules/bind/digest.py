@@ -29,19 +29,19 @@ def binding_digest(candidate: Candidate) -> str:
 
     found = locate(binding)
     content = f"unbound: {found.reason}" if isinstance(found, Unbound) else found.digest
-    return _digest(binding.language, binding.symbol, _interface(binding), content)
+    return _digest(binding.language, binding.symbol, interface(binding), content)
 
 
 def library_digest(binding: NativeBinding, content: str) -> str:
     """Return the digest of a native or source binding over a library with this content."""
-    return _digest(binding.language, binding.symbol, _interface(binding), content)
+    return _digest(binding.language, binding.symbol, interface(binding), content)
 
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _interface(binding: NativeBinding) -> str:
+def interface(binding: NativeBinding) -> str:
     """Return what is passed and returned, as text: a changed argument list is another kernel."""
     from tessera_rules.model.show import show
 

@@ -57,6 +57,18 @@ def locate(binding: NativeBinding) -> Located | Unbound:
         return Unbound(f"library {path} cannot be read: {problem.strerror}")
 
 
+def changed_marks(binding: NativeBinding) -> Any:
+    """Return a mark of the files and the environment that a binding depends on: it differs where one has changed."""
+    if binding.language == "source":
+        return source.changed_marks(binding)
+    try:
+        name = library_path(binding)
+    except PathError as problem:
+        return str(problem)
+    path = name if "/" in name else find_library(name)
+    return (path, source.mark(path) if path else os.environ.get("LD_LIBRARY_PATH"))
+
+
 def load_function(binding: NativeBinding) -> Function | Unbound:
     """Return the function of a binding, or why there is none: no library, one that does not load, no such symbol (T4)."""
     found = locate(binding)

@@ -9,6 +9,7 @@ from attrs import frozen
 from tessera_rules.arbiter.facts import RequestFacts
 from tessera_rules.compile.evaluate import UNKNOWN, evaluate
 from tessera_rules.errors import OperandError
+from tessera_rules.model.dtypes import accumulator
 from tessera_rules.model.request import Request
 from tessera_rules.model.values import Result
 
@@ -42,8 +43,12 @@ def _contract(result: Result, request: Request, facts: RequestFacts) -> Contract
     terms = op.operands[result.inout].shape if result.inout is not None else result.shape
     shape = tuple(evaluate(term, facts) for term in terms)
     dtype: Any = request.dtype if result.dtype is None else result.dtype
-    if result.dtype_attr is not None:
-        dtype = request.attrs.get(result.dtype_attr)
+    if result.dtypes is not None:
+        dtype = dict(zip(op.dtypes or (), result.dtypes, strict=True)).get(request.dtype or "")
+    elif result.dtype_attr is not None:
+        dtype = request.attrs.get(result.dtype_attr, UNKNOWN)
+        if dtype is None and request.dtype is not None:  # null: the dtype in which products of the request's are summed
+            dtype = accumulator(request.dtype)
     elif result.inout is not None:
         dtype = facts(f"dtype:{result.inout}")
     if dtype is None or dtype is UNKNOWN or UNKNOWN in shape:

@@ -37,6 +37,8 @@ VARIABLES = {"cc": "CC", "c++": "CXX"}
 DEVICE_COMPILERS = ("nvrtc", "hip", "hiprtc", "hipcc", "nvcc")
 _FAILURES: dict[str, tuple[Mapping[str, Any], str]] = {}
 _LOCKS: dict[str, threading.Lock] = {}
+_INPUTS: dict[str, tuple[str, ...]] = {}
+"""The files that went into the last build of each source."""
 _GUARD = threading.Lock()
 
 
@@ -74,6 +76,27 @@ def build(binding: NativeBinding) -> Built | Unbound:
         return Unbound(str(problem))
     except OSError as problem:
         return Unbound(f"compiling {binding.path}: {problem.strerror or problem}" + (f" ({problem.filename})" if problem.filename else ""))
+
+
+def mark(path: str) -> Any:
+    """Return what tells whether a file has changed, without reading it; None where it is not there."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def changed_marks(binding: NativeBinding) -> Any:
+    """Return a mark of what a source's library depends on: files as they are now, compiler, environment."""
+    name = binding.compiler or "cc"
+    try:
+        path = str(source_path(binding))
+        flags = tuple(expanded(flag) for flag in binding.flags)
+    except PathError as problem:
+        return str(problem)
+    environment = tuple(os.environ.get(each) for each in (VARIABLES.get(name, "CC"), "PATH", "TSR_CACHE"))
+    return (flags, environment, tuple((each, mark(each)) for each in _INPUTS.get(path, (path,))))
 
 
 def find_compiler(name: str) -> Compiler | Unbound:
@@ -134,6 +157,7 @@ def _checked(folder: Path, known: Mapping[str, Any], source: Path) -> Built | No
     if not isinstance(inputs, dict) or not isinstance(library, str) or not isinstance(digest, str) or "/" in library:
         return None
     path = folder / library
+    _INPUTS[str(source)] = tuple(inputs)
     if inputs != _contents(source, inputs) or not own_file(path):
         return None
     try:
@@ -150,6 +174,7 @@ def _compile(source: Path, compiler: Compiler, flags: tuple[str, ...], folder: P
         start = _contents(source, {str(source): ""})
         said = _run([*compiler.command, "-shared", "-fPIC", *before, "-MMD", "-MF", str(listing), str(source), "-o", str(library), *after], COMPILE_SECONDS)
         inputs = _contents(source, dict.fromkeys(_listed(listing, source), ""))
+        _INPUTS[str(source)] = tuple(inputs)
         if said.code != 0 or not library.is_file():
             reason = f"{Path(compiler.command[0]).name} does not compile {source.name}: {said.reason}"
             if not said.transient:

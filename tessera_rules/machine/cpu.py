@@ -17,15 +17,21 @@ ALIASES = {
     "avx512vpopcntdq": "avx512_vpopcntdq", "avxvnni": "avx_vnni", "amx_bf": "amx_bf16", "lzcnt": "abm", "neon": "asimd",
 }  # fmt: skip
 
+SILICON = ("cpu family", "model", "stepping", "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision")
+
 
 @frozen
 class Cpu:
-    """One kind of CPU; ``caches`` maps a level to the bytes that one core sees (the L3 may be shared)."""
+    """One kind of CPU; ``caches`` maps a level to the bytes that one core sees (the L3 may be shared).
+
+    ``silicon`` is the chip's own numbers (family, model, stepping, or ARM's implementer and part): a product label may name several.
+    """
 
     model: str
     vendor: str
     flags: frozenset[str]
     caches: dict[int, int]
+    silicon: tuple[str, ...] = ()
 
     def has(self, flag: str) -> bool:
         """Whether a flag, by Linux's name or one of its aliases, is there on every core."""
@@ -56,7 +62,9 @@ def parse(text: str, caches: dict[int, int]) -> Cpu:
 
     lists = [frozenset(pair[1].split()) for pair in pairs if pair[0] in ("flags", "Features")]
     flags = frozenset.intersection(*lists) if lists else frozenset()
-    return Cpu(first("model name", "CPU part", "Processor") or platform.machine(), first("vendor_id", "CPU implementer"), flags, caches)
+    return Cpu(
+        first("model name", "CPU part", "Processor") or platform.machine(), first("vendor_id", "CPU implementer"), flags, caches, tuple(map(first, SILICON))
+    )
 
 
 def _caches(folder: Path) -> dict[int, int]:
