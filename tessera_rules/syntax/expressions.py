@@ -57,6 +57,11 @@ class ExpressionBuilder:
         grown.append(parts[1])
         return grown
 
+    # The same three by other names: the layout tells what they join.
+    append_part = append
+    join_part = join
+    join_field = join
+
     def second(self, parts: Parts, begin: int, end: int) -> Part:
         return parts[1]
 

@@ -58,6 +58,11 @@ _BREAK = re.compile(r"(?>(?:[ \t;]|\r?\n|#[^\n]*)+)")
 _COMMENT = re.compile(r"#[^\n]*")
 
 
+def begins_continuation(text: str) -> bool:
+    """Whether a line that begins so goes on with the one before it."""
+    return text != "" and _GOES_ON_BEFORE.match(text) is not None
+
+
 class Vocabulary:
     """The patterns that the grammar's terminals make, compiled once."""
 

@@ -1,7 +1,7 @@
 """What a file says, as frozen nodes with spans; nothing here is resolved, typed or checked.
 
-Trees compare equal where they say the same: spans take no part in ``==``. Every recursive reader of expressions may
-recurse: depth is bounded by `MAX_DEPTH` when nodes are built.
+Trees compare equal where they say the same: spans take no part in ``==``, nor does a clause's text, which is its
+expression as spelt. Every recursive reader of expressions may recurse: depth is bounded by `MAX_DEPTH` when nodes are built.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ class Clause:
     """One condition: ``text`` is the author's with white space folded and comments left out, without the ``because``."""
 
     expr: Expr
-    text: str
+    text: str = field(eq=False)
     because: StrLit | None
     span: Span = field(eq=False, repr=False, kw_only=True)
 
@@ -268,7 +268,7 @@ class ExprField(Field):
     """``cost E``, ``workspace E``, ``when E`` (then ``text`` is the folded text)."""
 
     value: Expr
-    text: str
+    text: str = field(eq=False)
 
 
 @frozen
@@ -551,7 +551,7 @@ class Predicate:
     name: Name
     parameters: tuple[Name, ...]
     body: Expr
-    text: str
+    text: str = field(eq=False)
     damaged: bool = field(default=False, kw_only=True)
     span: Span = field(eq=False, repr=False, kw_only=True)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tessera_rules.diagnostic import Finding, Related, sort_key
 from tessera_rules.source import Source, Span
@@ -73,7 +76,8 @@ def _parse(source: Source, *, whole: bool) -> tuple[nodes.File, tuple[Finding, .
         # These change what a reader sees: nothing after them is to be trusted, and the parser's words would be about the same cause.
         return nodes.File(source, None, (), (), ()), tuple(sorted(findings, key=sort_key))
     builder = Builder(source)
-    entries = Parser(builder).run() or []
+    with _no_collection(source):
+        entries = Parser(builder).run() or []
     findings += _first_of_each(builder.findings, entries)
     editions = [each for each in entries if isinstance(each, Edition)]
     findings += _edition_findings(source, entries, editions, whole)
@@ -88,6 +92,19 @@ def _parse(source: Source, *, whole: bool) -> tuple[nodes.File, tuple[Finding, .
         edition_span=editions[0].span if editions else None,
     )
     return file, tuple(sorted(findings, key=sort_key))
+
+
+@contextmanager
+def _no_collection(source: Source) -> Iterator[None]:
+    """Hold the cycle collector off while a large text is parsed: nodes make no cycles, and walking them all again and again is not linear."""
+    if len(source.text) < 100_000 or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _first_of_each(findings: list[Finding], entries: list[object]) -> list[Finding]:

@@ -37,6 +37,8 @@ class Parser:
         self.words = vocabulary().words
         self.reporter = Reporter(self)
         self.recovers = start == "file"
+        # A list here gets every token that is taken, as ``(symbol, start, end)``.
+        self.taken: list[tuple[str, int, int]] | None = None
         # Where the last mistake was: the next token is not reported again before something was read.
         self._silent_from = -1
         self._last_mistake = -1
@@ -52,6 +54,7 @@ class Parser:
             return None
         states, values, begins, ends, actions, rules, words = self.states, self.values, self.begins, self.ends, self.actions, self.rules, self.words
         text = lexer.text
+        taken = self.taken
         while True:
             kind = lexer.kind
             if kind == "NAME":
@@ -75,6 +78,8 @@ class Parser:
                     begins.append(lexer.start)
                     ends.append(lexer.end)
                     lexer.last = kind
+                    if taken is not None:
+                        taken.append((kind, lexer.start, lexer.end))
                     lexer.advance()
                     break
                 origin, length, method = rules[-1 - action]
