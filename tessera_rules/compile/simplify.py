@@ -6,7 +6,7 @@ error stays where it was, unless what stands before it settles the matter.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tessera_rules.compile.evaluate import Lookup, evaluate
@@ -53,6 +53,17 @@ def simplify(term: Term, lookup: Lookup) -> Term:
     if all(isinstance(arg, Const) for arg in args):
         return Const(term.type, STRICT[term.op](*(arg.value for arg in args if isinstance(arg, Const))))
     return _arithmetic(Apply(term.type, term.op, args, term.span))
+
+
+def substitute(term: Term, terms: Mapping[str, Term]) -> Term:
+    """Return a term with other terms in place of facts, by fact key. What does not change is shared."""
+    if isinstance(term, Fact):
+        return terms.get(term.key, term)
+    if isinstance(term, Apply):
+        args = tuple(substitute(arg, terms) for arg in term.args)
+        if any(new is not old for new, old in zip(args, term.args, strict=True)):
+            return Apply(term.type, term.op, args, term.span)
+    return term
 
 
 def conjunction(terms: Sequence[Term]) -> Term:

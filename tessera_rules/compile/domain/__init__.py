@@ -10,12 +10,16 @@ Four questions, each answered for one clause or for a conjunction of clauses (or
 - `sample_points(conditions, names, …)`: telling points inside and the nearest outside, evaluated.
 - `universe_of(terms, given)`: what names may be where nobody says.
 
+Strides and offsets are names of their own unless they are put in terms of the dimensions first: `plain_layout` with
+`tessera_rules.compile.simplify.substitute`.
+
 A conjunction *fails* where it is false or an error: hand it to ``fails`` as one term (`tessera_rules.compile.simplify.conjunction`).
 Keys are those of facts (``dim:K``, ``dtype``, ``attr:causal``, ``align:q``, ``device:arch``).
 """
 
 from tessera_rules.compile.domain.describe import Choice, Domain, describe, domain, may_fail
 from tessera_rules.compile.domain.integers import EVERY, NATURAL, NOTHING, IntegerSet, Piece, at_least, at_most, between, exactly, multiples
+from tessera_rules.compile.domain.layout import plain_layout
 from tessera_rules.compile.domain.sample import Outside, Points, sample_points
 from tessera_rules.compile.domain.satisfy import UNDECIDED, Undecided, preferred, satisfy
 from tessera_rules.compile.domain.solve import Solved, solve
@@ -47,6 +51,7 @@ __all__ = [
     "multiples",
     "named_values",
     "of_dim",
+    "plain_layout",
     "preferred",
     "sample_points",
     "satisfy",
