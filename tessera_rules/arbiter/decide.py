@@ -9,14 +9,17 @@ from attrs import define
 
 from tessera_rules.arbiter import reasons
 from tessera_rules.arbiter.decision import Decision, Residual, Verdict
+from tessera_rules.arbiter.gates import open_condition
 from tessera_rules.arbiter.race import Entry, race
 from tessera_rules.arbiter.rank import Loss, Ranking, Standing
 from tessera_rules.arbiter.rank_rules import World, rank_rules
 from tessera_rules.arbiter.situation import Measured, Proved, Situation
 from tessera_rules.arbiter.worlds import Outlook, alive, outlook, variable_of
+from tessera_rules.compile.evaluate import UNKNOWN, clause_values
 from tessera_rules.errors import ArbiterError, UsageError
 from tessera_rules.machine.base import Machine
 from tessera_rules.model.request import Request
+from tessera_rules.model.show import show
 from tessera_rules.model.values import Candidate, Ruleset
 from tessera_rules.nearest import did_you_mean
 
@@ -227,8 +230,6 @@ class _Decider:
         by = winner if winner in loss.ahead or not loss.ahead else loss.ahead[0]
         values = {}
         if loss.clause is not None:
-            from tessera_rules.compile.evaluate import clause_values
-
             values = clause_values(loss.clause, self.situation.lookup(entry.candidate))
         return reasons.outranked(entry.candidate, by, loss.criterion, loss.detail, clause=loss.clause, values=values)
 
@@ -286,6 +287,10 @@ class _Decider:
         own = rules.own_avoid.get(name)
         if own is not None:
             found += [Residual(name, f"it is avoided where {part.condition}", part.needs, part.span) for part in own.open]
+        candidate = entry.candidate
+        if candidate.cost is not None and "cost" in self.ranking.order and self.ranking.cost(candidate) is UNKNOWN:
+            part = open_condition(candidate.cost, show(candidate.cost), candidate.name_span, self.situation.lookup(candidate), self.situation.request)
+            found.append(Residual(name, f"its cost, {part.condition}, against the others'", part.needs, part.span))
         return found
 
     def _before(self, one: Entry, two: Entry) -> bool:

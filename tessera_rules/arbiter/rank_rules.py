@@ -73,8 +73,11 @@ class RankRules:
         return next((each.condition for each in self.avoids if name in each.candidates and each.condition.within(world)), None)
 
 
-def rank_rules(situation: Situation) -> RankRules:
-    """Ask every condition that the ranking can hang on. One that is an error does not hold, and is reported."""
+def rank_rules(situation: Situation, *, every: bool = False) -> RankRules:
+    """Ask every condition that the ranking can hang on. One that is an error does not hold, and is reported.
+
+    With ``every`` selections whose condition is false are among them.
+    """
     registered = frozenset(candidate.name for candidate in situation.candidates)
     found: dict[str, list[Selection]] = {"prefer": [], "avoid": [], "force": []}
     for rule in situation.ruleset.rules:
@@ -89,7 +92,7 @@ def rank_rules(situation: Situation) -> RankRules:
             if condition is None:
                 names = frozenset[str]().union(*(each.candidates | each.over for each in rule.actions))
                 condition = _rule_condition(situation, rule, names)
-            if condition.value is not False:
+            if every or condition.value is not False:
                 found[action.kind].append(Selection(rule, action, here, over, condition))
     own = {candidate.name: own_avoid(situation, candidate) for candidate in situation.candidates if candidate.avoid}
     return RankRules(tuple(found["prefer"]), tuple(found["avoid"]), tuple(found["force"]), own)

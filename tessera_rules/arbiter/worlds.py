@@ -51,7 +51,7 @@ class Outlook:
 def outlook(entries: Sequence[Entry], ranking: Ranking) -> Outlook:
     """Look at every completion of what is open."""
     racing = [entry for entry in entries if entry.state != "out"]
-    clear = [entry for entry in racing if not _surely_behind(entry.candidate, racing, ranking)]
+    clear = [entry for entry in racing if not surely_behind(entry.candidate, racing, ranking)]
     names = frozenset(entry.candidate.name for entry in clear)
     variables: dict[Hashable, None] = {}
     for entry in clear:
@@ -83,7 +83,7 @@ def worlds(variables: tuple[Hashable, ...]) -> Iterator[World]:
         yield dict(zip(variables, values, strict=True))
 
 
-def _surely_behind(candidate: Candidate, racing: Sequence[Entry], ranking: Ranking) -> bool:
+def surely_behind(candidate: Candidate, racing: Sequence[Entry], ranking: Ranking) -> bool:
     """Whether somebody who surely races is ahead in every world, and the candidate lifts nobody over others by being there.
 
     Nobody who is touched by a force, and nothing where measurements can speak, is judged in this way.
