@@ -75,3 +75,18 @@ def folded(text: str) -> str:
         if part:
             joined.append(part)
     return "".join(joined).strip()
+
+
+def same_clause(one: str, other: str) -> bool:
+    """Whether two texts are one clause however it is spaced, so that the layout of a file never changes which clause a test means.
+
+    >>> same_clause("K%16==0", "K % 16 == 0"), same_clause("not in", "notin"), same_clause('a == "x y"', 'a == "xy"')
+    (True, False, False)
+    """
+    return _unspaced(one) == _unspaced(other)
+
+
+def _unspaced(text: str) -> str:
+    parts = re.split(r'("(?:[^"\\\n]|\\.)*")', folded(text))
+    # White space stays only where it parts two words or numbers.
+    return "".join(part if part[:1] == '"' else re.sub(r"(?<![A-Za-z0-9_]) | (?![A-Za-z0-9_])", "", part) for part in parts)
