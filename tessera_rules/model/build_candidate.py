@@ -85,7 +85,7 @@ class CandidateBuilder:
         computes = fields.get("computes", nodes.NameField)
         return Candidate(
             name=name,
-            doc=fields.doc,
+            doc=fields.doc(loops),
             tier=tier,
             target=target.name,
             op=op.name,

@@ -48,7 +48,7 @@ def build_op(node: nodes.Declaration, loops: Loops, predicates: dict[str, Predic
     reference = fields.get("reference", nodes.BindField)
     return Op(
         name=op_name,
-        doc=fields.doc,
+        doc=fields.doc(loops),
         operands=operands,
         results=results,
         dims=dims,
@@ -291,4 +291,4 @@ def build_target(node: nodes.Declaration, loops: Loops, findings: Findings) -> T
     found = fields.get("facts", nodes.BindField)
     if found is not None:
         provider = python_binding(found, loops, findings)
-    return Target(declared_text(node.name, loops, findings), fields.doc, facts, spans, provider, node.span)
+    return Target(declared_text(node.name, loops, findings), fields.doc(loops), facts, spans, provider, node.span)

@@ -48,7 +48,7 @@ class RuleBuilder:
         when = fields.get("when", nodes.ExprField)
         return Rule(
             name=declared_text(node.name, loops, self.findings),
-            doc=fields.doc,
+            doc=fields.doc(loops),
             op=op,
             target=target,
             conditions={} if when is None else self._conditions(when, actions, op, target, loops, node),

@@ -27,7 +27,7 @@ BAD_BINDING = Code(
     "TSR105",
     "a binding is incomplete",
     'A binding does not say all that is needed to call it: `bind python` names `"module:callable"`; `bind native` and `bind source` name a symbol '
-    'and its '
+    "and its "
     "arguments; statuses need a return type; `launch` belongs to a source for a device compiler.",
 )
 UNKNOWN_NAME = Code(
@@ -60,8 +60,7 @@ UNKNOWN_ATTRIBUTE = Code(
 UNKNOWN_WORD = Code(
     "TSR206",
     "a word that is no value here",
-    "An attribute, a dtype or a list is compared with a word that it can never have, so the comparison could never hold. The message lists the "
-    "values.",
+    "An attribute, a dtype or a list is compared with a word that it can never have, so the comparison could never hold. The message lists the values.",
 )
 TYPE_MISMATCH = Code(
     "TSR207",
@@ -130,14 +129,13 @@ NEVER_NULL = Code(
 DUPLICATE = Code(
     "TSR301",
     "two declarations of one name",
-    "Two declarations of one kind have the same name. If the last one won in silence, the first would be dropped without a word. Rename or delete "
-    "one.",
+    "Two declarations of one kind have the same name. If the last one won in silence, the first would be dropped without a word. Rename or delete one.",
 )
 NO_SUCH_FILE = Code(
     "TSR302",
     "a used file that is not there",
     '`use "FILE"` is relative to the file that says so; `std/` is the folder of the rules that ship; `pkg:NAME/FILE` is a file of an installed '
-    'package with an entry point '
+    "package with an entry point "
     "`NAME` in the group `tessera_rules.rules`.",
 )
 USE_CYCLE = Code(

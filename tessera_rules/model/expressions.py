@@ -42,6 +42,8 @@ class TermBuilder:
     params: Mapping[str, Term] = field(factory=dict)
     chain: tuple[str, ...] = ()
     depth_above: int = 0
+    expanded: list[int] = field(factory=lambda: [0])
+    """Nodes of predicates put in place so far, counted over a whole clause: what doubles at every level stops here."""
 
     # ---- entry points ----
 
@@ -438,6 +440,13 @@ class TermBuilder:
             )
         if node.damaged:
             return Const(ANY, None)
+        told = self.expanded[0] > nodes.MAX_TERMS
+        self.expanded[0] += node.body.size
+        if told:
+            return Const(ANY, None)
+        if self.expanded[0] > nodes.MAX_TERMS:
+            message = f"with its predicates in place this expression is more than {nodes.MAX_TERMS} terms"
+            return self._wrong(codes.TOO_LARGE, span, message, "split it into several clauses")
         if self.depth_above + node.body.depth > MAX_EXPANDED_DEPTH or len(self.chain) >= 60:
             return self._wrong(
                 codes.TOO_LARGE,
@@ -451,6 +460,7 @@ class TermBuilder:
             {parameter.text: argument for parameter, argument in zip(node.parameters, arguments, strict=True)},
             (*self.chain, name),
             self.depth_above + 1 + max((argument.depth for argument in arguments), default=0),  # type: ignore[attr-defined]
+            self.expanded,
         )
         return inner.build(node.body)
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from tessera_rules.diagnostic import Related
 from tessera_rules.model import codes
+from tessera_rules.model.loops import Loops, fill
 from tessera_rules.model.report import Findings
 from tessera_rules.source import Span
 from tessera_rules.syntax import nodes
@@ -70,11 +71,10 @@ class Fields:
             )
         return not missing
 
-    @property
-    def doc(self) -> str | None:
-        """The documentation string of the block."""
+    def doc(self, loops: Loops) -> str | None:
+        """Return the documentation string of the block."""
         found = self.get("doc", nodes.DocField)
-        return found.value.value if found else None
+        return fill(found.value.value, loops, found.value.span, self.findings, string=True) if found else None
 
 
 def _name_span(declaration: nodes.Declaration) -> Span:

@@ -94,6 +94,7 @@ class Loader:
             if use is None:
                 raise UsageError(f"{shown}: {reason}") from problem
             self.findings.add(codes.NO_SUCH_FILE.at(use.path.span, f'"{use.path.value}" cannot be read: {reason}'))
+            self.findings.incomplete = True
             self.done.add(real)
             return None
         source, found = read_source(shown, data, str(path))
@@ -101,7 +102,9 @@ class Loader:
             self.findings.add(finding)
         self.sources[real] = source
         file, problems = parse(source)
-        if not any(finding.severity == "error" for finding in found):
+        if any(finding.severity == "error" for finding in found):
+            self.findings.incomplete = True
+        else:
             # A text that is no text (binary, not UTF-8) has said so: what the parser makes of the rest is the same cause.
             for finding in problems:
                 self.findings.add(finding)
@@ -109,6 +112,11 @@ class Loader:
 
     def _resolve(self, use: nodes.Use, file: nodes.File) -> tuple[Path, str] | None:
         """Return the path that a `use` means. Reports TSR302."""
+        found = self._located(use, file)
+        self.findings.incomplete |= found is None
+        return found
+
+    def _located(self, use: nodes.Use, file: nodes.File) -> tuple[Path, str] | None:
         text = use.path.value
         if text.startswith("std/"):
             base, shown_base, rest = rules_folder(), "std", text[4:]

@@ -1,0 +1,161 @@
+"""The whole order in one place: load, decide, bind, prove, run. Read this first.
+
+`load` makes an `Arbiter` of rule files and a machine. `Arbiter.decide` answers who would run; `Arbiter.run` binds operands to
+a request, takes the decision, proves the winner at first use and runs it (`dispatch.py` has that loop).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from tessera_rules.arbiter.decide import decide
+from tessera_rules.arbiter.decision import Decision
+from tessera_rules.arbiter.request import bind_words
+from tessera_rules.diagnostic import Finding
+from tessera_rules.dispatch import Execution, Proofs, dispatch
+from tessera_rules.errors import UsageError
+from tessera_rules.forced import environment_force
+from tessera_rules.machine.base import Machine
+from tessera_rules.machine.local import LocalMachine
+from tessera_rules.machine.stated import parse_machine
+from tessera_rules.model.load import load as load_rules
+from tessera_rules.model.values import Ruleset
+from tessera_rules.resources import rules_folder
+
+
+def load(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None, machine: Machine | Mapping[str, Any] | str | os.PathLike[str] | None = None) -> Arbiter:
+    """Return an `Arbiter` over rule files and folders (default: the rules that ship).
+
+    ``machine`` is None for this one, or a stated one: a path to its JSON, or the document itself. Naming rules is trusting
+    them: their probes may run. Raises `RuleError` with every diagnostic, `UsageError` for a path that cannot be read.
+
+    >>> load().decide("matmul", target="x86", dtype="f32", M=4, N=4, K=4).tag in load().ruleset.candidates
+    True
+    """
+    if paths is None:
+        named: tuple[Path, ...] = (rules_folder(),)
+    elif isinstance(paths, str | os.PathLike):
+        named = (Path(paths),)
+    else:
+        named = tuple(Path(path) for path in paths)
+    loaded = load_rules(named)
+    return Arbiter(loaded.ruleset_or_raise(), _machine(machine), paths=named, findings=loaded.findings)
+
+
+def _machine(machine: Machine | Mapping[str, Any] | str | os.PathLike[str] | None) -> Machine:
+    if machine is None:
+        return LocalMachine()
+    if isinstance(machine, str | os.PathLike):
+        try:
+            document = json.loads(Path(machine).read_text(encoding="utf-8-sig"))
+        except (OSError, ValueError, RecursionError) as problem:
+            raise UsageError(f"machine '{machine}' cannot be read: {problem}", hint="tsr probe --json > box.json writes one") from None
+        return parse_machine(document, str(machine))
+    return parse_machine(machine, "machine") if isinstance(machine, Mapping) else machine
+
+
+@define(eq=False)
+class Arbiter:
+    """Decides, proves and runs over one ruleset on one machine. Safe to use from many threads at once."""
+
+    ruleset: Ruleset
+    machine: Machine
+    paths: tuple[Path, ...] = ()
+    texts: Mapping[str, str] = field(factory=dict)
+    replaced: frozenset[str] = frozenset()
+    findings: tuple[Finding, ...] = ()
+    untrusted: Collection[Path] = ()
+    proofs: Proofs = field(factory=Proofs)
+
+    def decide(
+        self,
+        op: str,
+        *,
+        target: str | None = None,
+        force: str | None = None,
+        assume: Collection[str] | None = (),
+        **words: Any,
+    ) -> Decision:
+        """Return the decision for a request that words state: dimensions, attributes, ``dtype``, ``given``, ``allow`` ….
+
+        Layouts are words with a dot: ``**{"a.align": 8}``. ``assume`` names candidates whose ``available`` is held for true;
+        None means all. Runs no kernel on the request. Raises `OperandError` and `ArbiterError`.
+        """
+        request = bind_words(self.ruleset, op, target or self._only_target(op), words, self.machine)
+        assumed = None if assume is None else frozenset(assume)
+        return decide(self.ruleset, request, self.machine, force=self._force(force, op, request.target), assume_available=assumed)
+
+    def run(self, op: str, *operands: Any, target: str | None = None, **named: Any) -> Any:
+        """Return the result of an op: an array of the kind that came in, or a tuple of them.
+
+        Operands go by position or name, attributes by name; ``force=``, ``allow=``, ``require=``, ``threads=``, ``verify=``,
+        ``out=`` as `run_traced` has them.
+        """
+        return self.run_traced(op, *operands, target=target, **named)[0]
+
+    def run_traced(
+        self,
+        op: str,
+        *operands: Any,
+        target: str | None = None,
+        force: str | None = None,
+        allow: Collection[str] = (),
+        require: Collection[str] = (),
+        threads: int | None = None,
+        device: int = 0,
+        verify: str | None = None,
+        out: Any = None,
+        **named: Any,
+    ) -> tuple[Any, Execution]:
+        """Return the result and who made it: `Execution` has ``.tag``, ``.candidate``, ``.decision``, ``.degraded``.
+
+        ``verify`` overrides the policy (``first_use``, ``always``, ``never``). Raises `OperandError` for operands that are
+        none of the op, `ArbiterError` for a force that is refused, wrong or fails.
+        """
+        where = target or self._only_target(op)
+        return dispatch(
+            self.ruleset,
+            self.machine,
+            self.proofs,
+            op,
+            where,
+            operands,
+            named,
+            force=self._force(force, op, where),
+            allow=allow,
+            require=require,
+            threads=threads,
+            device=device,
+            verify=verify,
+            out=out,
+        )
+
+    def declare(self, text: str, replace: bool = False, name: str | None = None) -> Arbiter:
+        """Return a new `Arbiter` with more rules. With ``replace`` a declaration of a known name takes its place.
+
+        Raises `RuleError` with every diagnostic; this arbiter stays as it is.
+        """
+        label = name or f"<declared {len(self.texts) + 1}>"
+        texts = {**self.texts, label: text}
+        replaced = self.replaced | ({label} if replace else frozenset())
+        loaded = load_rules(self.paths, texts=texts, replace=replaced, untrusted=self.untrusted)
+        return Arbiter(loaded.ruleset_or_raise(), self.machine, self.paths, texts, replaced, loaded.findings, self.untrusted, self.proofs)
+
+    def reload(self) -> Arbiter:
+        """Return a new `Arbiter` over the same files as they are now, with what was declared since."""
+        loaded = load_rules(self.paths, texts=self.texts, replace=self.replaced, untrusted=self.untrusted)
+        return Arbiter(loaded.ruleset_or_raise(), self.machine, self.paths, self.texts, self.replaced, loaded.findings, self.untrusted, self.proofs)
+
+    def _only_target(self, op: str) -> str | None:
+        """Return the host's target where the arrays are: x86, or the only target that the op has a candidate on."""
+        targets = list(dict.fromkeys(target for name, target in self.ruleset.registered if name == op))
+        return "x86" if "x86" in targets else targets[0] if len(targets) == 1 else None
+
+    def _force(self, force: str | None, op: str, target: str | None) -> str | None:
+        return force if force is not None or target is None else environment_force(self.ruleset, op, target)
