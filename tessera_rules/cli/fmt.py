@@ -15,12 +15,10 @@ from tessera_rules.cli.arguments import Parser, parser_for
 from tessera_rules.cli.rules import readable
 from tessera_rules.cli.streams import Streams
 from tessera_rules.diagnostic import Finding
-from tessera_rules.errors import RuleError, TesseraError, UsageError
+from tessera_rules.errors import RuleError, UsageError
 from tessera_rules.model.load import rule_files
-from tessera_rules.source import Source
 from tessera_rules.syntax import parse, read_source
 from tessera_rules.syntax.format import format_text
-from tessera_rules.syntax.nodes import File
 
 SUMMARY = "one canonical layout; comments kept, meaning unchanged"
 ENDINGS = {"lf": "\n", "crlf": "\r\n"}
@@ -105,27 +103,17 @@ def _files(names: list[str]) -> Iterator[tuple[str, Path | None]]:
 def _lay_out(name: str, path: Path | None, streams: Streams, ending: str) -> Laid:
     data = path.read_bytes() if path is not None else _standard_input(streams)
     source, found = read_source(name, data, None if path is None else str(path))
-    file, problems = parse(source)
+    _, problems = parse(source)
     errors = tuple(finding for finding in (*found, *problems) if finding.severity == "error")
     before = data.decode("utf-8", "replace")
     if errors:
         return Laid(name, path, before, None, errors)
-    after = format_text(source)
-    if ending in ENDINGS:
-        after = after.replace("\r\n", "\n").replace("\n", ENDINGS[ending])
-    again, _ = parse(Source(name, after, source.path))
-    if again != file or _comments(again) != _comments(file):
-        raise TesseraError(f"{name}: the layout would change what the file says, so it is left alone; please report it")
-    return Laid(name, path, before, after)
+    return Laid(name, path, before, format_text(source, ending=ENDINGS.get(ending)))
 
 
 def _standard_input(streams: Streams) -> bytes:
     binary = getattr(streams.stdin, "buffer", None)
     return binary.read() if binary is not None else streams.stdin.read().encode("utf-8", "surrogatepass")
-
-
-def _comments(file: File) -> list[str]:
-    return [comment.text.rstrip() for comment in file.comments]
 
 
 def _show(laid: list[Laid], options: argparse.Namespace, streams: Streams) -> None:

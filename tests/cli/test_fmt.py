@@ -121,12 +121,19 @@ def test_D19_what_does_not_parse_is_left_alone_and_the_others_are_not(data: byte
 def test_D11_a_layout_that_loses_something_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.tsr"
     path.write_text(UNTIDY, encoding="utf-8")
-    for lossy in ("tessera 1\ntarget box {\n}\n", "tessera 1\ntarget box {\n  fact arch: string\n}\n"):
-        monkeypatch.setattr(fmt, "format_text", lambda _, lossy=lossy: lossy)
+    for lossy in ("tessera 1\ntarget box {\n}\n", "tessera 1\ntarget box {\n  fact arch: string\n}\n", "tessera 1\ntarget {\n"):
+        monkeypatch.setattr("tessera_rules.syntax.format.Layout.text", lambda _, lossy=lossy: lossy)
         answer = tsr("fmt", path)
         assert answer.code == 2
         assert "left alone" in answer.err
         assert path.read_text(encoding="utf-8") == UNTIDY
+
+
+def test_an_alias_of_a_dtype_becomes_its_word(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsr"
+    path.write_text("tessera 1\npredicate half = dtype == float16\n", encoding="utf-8")
+    assert tsr("fmt", path).code == 0
+    assert "dtype == f16" in path.read_text(encoding="utf-8")
 
 
 def test_a_write_that_fails_leaves_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
