@@ -17,7 +17,7 @@ from tessera_rules.cli.streams import Streams
 from tessera_rules.diagnostic import Finding
 from tessera_rules.errors import RuleError, UsageError
 from tessera_rules.model.load import rule_files
-from tessera_rules.syntax import parse, read_source
+from tessera_rules.syntax import read_source
 from tessera_rules.syntax.format import format_text
 
 SUMMARY = "one canonical layout; comments kept, meaning unchanged"
@@ -103,12 +103,14 @@ def _files(names: list[str]) -> Iterator[tuple[str, Path | None]]:
 def _lay_out(name: str, path: Path | None, streams: Streams, ending: str) -> Laid:
     data = path.read_bytes() if path is not None else _standard_input(streams)
     source, found = read_source(name, data, None if path is None else str(path))
-    _, problems = parse(source)
-    errors = tuple(finding for finding in (*found, *problems) if finding.severity == "error")
     before = data.decode("utf-8", "replace")
+    errors = tuple(finding for finding in found if finding.severity == "error")
     if errors:
         return Laid(name, path, before, None, errors)
-    return Laid(name, path, before, format_text(source, ending=ENDINGS.get(ending)))
+    try:
+        return Laid(name, path, before, format_text(source, ending=ENDINGS.get(ending)))
+    except RuleError as broken:
+        return Laid(name, path, before, None, broken.findings)
 
 
 def _standard_input(streams: Streams) -> bytes:
