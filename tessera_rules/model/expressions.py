@@ -44,6 +44,8 @@ class TermBuilder:
     depth_above: int = 0
     expanded: list[int] = field(factory=lambda: [0])
     """Nodes of predicates put in place so far, counted over a whole clause: what doubles at every level stops here."""
+    operand_params: Mapping[str, str] = field(factory=dict)
+    """Parameters of the predicate that stand for operands."""
 
     # ---- entry points ----
 
@@ -108,6 +110,8 @@ class TermBuilder:
             return word
         if expr.name in self.params:
             return self.params[expr.name]
+        if expr.name in self.operand_params:
+            return self._lookup(self.operand_params[expr.name], expr) or Const(ANY, None)
         if expr.name in self.scope.loops:
             return self._loop(expr, self.scope.loops[expr.name], expected)
         found = self._lookup(name, expr)
@@ -422,10 +426,24 @@ class TermBuilder:
         if name in self.scope.predicates:
             if expr.keywords:
                 return self._wrong(codes.BAD_CALL, expr.span, "a predicate takes its arguments by position")
-            return self._predicate(name, tuple(self.build(argument) for argument in expr.arguments), expr.span)
+            return self._predicate(name, tuple(self._predicate_argument(argument) for argument in expr.arguments), expr.span)
         return build_call(self, name, expr)
 
-    def _predicate(self, name: str, arguments: tuple[Term, ...], span: Span) -> Term:
+    def _predicate_argument(self, argument: nodes.Expr) -> Term | str:
+        """Return the term of an argument, or the name of the operand that it is."""
+        name = self.operand_name(argument)
+        return name if name is not None else self.build(argument)
+
+    def operand_name(self, expr: nodes.Expr) -> str | None:
+        """Return the operand that a bare name means here, or None."""
+        if not isinstance(expr, nodes.NameRef) or self.scope.op is None:
+            return None
+        if expr.name in self.operand_params:
+            return self.operand_params[expr.name]
+        name = self.scope.loops[expr.name].text if expr.name in self.scope.loops else expr.name
+        return name if name in self.scope.op.operands and name not in self.params else None
+
+    def _predicate(self, name: str, arguments: tuple[Term | str, ...], span: Span) -> Term:
         definition = self.scope.predicates[name]
         node = definition.node
         if name in self.chain:
@@ -457,10 +475,11 @@ class TermBuilder:
         inner = TermBuilder(
             evolve(self.scope, loops=definition.loops),
             self.findings,
-            {parameter.text: argument for parameter, argument in zip(node.parameters, arguments, strict=True)},
+            {parameter.text: argument for parameter, argument in zip(node.parameters, arguments, strict=True) if not isinstance(argument, str)},
             (*self.chain, name),
-            self.depth_above + 1 + max((argument.depth for argument in arguments), default=0),  # type: ignore[attr-defined]
+            self.depth_above + 1 + max((argument.depth for argument in arguments if not isinstance(argument, str)), default=0),  # type: ignore[attr-defined]
             self.expanded,
+            {parameter.text: argument for parameter, argument in zip(node.parameters, arguments, strict=True) if isinstance(argument, str)},
         )
         return inner.build(node.body)
 

@@ -105,11 +105,7 @@ def _operand(builder: TermBuilder, expr: nodes.Call, *, results: bool = False) -
     """Return the operand that the first argument names; with ``results`` the op's results too (as operands)."""
     argument = expr.arguments[0]
     op = builder.scope.op
-    name = (
-        builder.scope.loops[argument.name].text
-        if isinstance(argument, nodes.NameRef) and argument.name in builder.scope.loops
-        else getattr(argument, "name", None)
-    )
+    name = builder.operand_name(argument) or getattr(argument, "name", None)
     if op is None:
         builder.findings.add(codes.BAD_CALL.at(expr.span, f"{expr.function} needs the operands of an op"))
         return None

@@ -110,6 +110,13 @@ def test_predicates_stand_in_place_of_their_names_and_may_come_later() -> None:
     assert loaded.ruleset.candidates["c"].requires[0].reads == {"dim:M", "dim:N", "dim:K"}
 
 
+def test_a_predicate_takes_operands() -> None:
+    loaded = built(candidate("rows(a) and rows(b)") + "predicate rows(x) = stride(x, 1) == 1 and wide(x)\npredicate wide(y) = aligned(y, 16)\n")
+    assert loaded.findings == ()
+    assert loaded.ruleset.candidates["c"].requires[0].reads == {"stride:a:1", "align:a", "stride:b:1", "align:b"}
+    assert codes(candidate("p(a)") + "predicate p(x) = x == 1\n") == [("TSR207", 10)]
+
+
 @pytest.mark.parametrize(
     ("more", "code"),
     [
