@@ -231,10 +231,8 @@ class ExpressionBuilder:
     # ---- what follows a value ------------------------------------------------------------------------------------------
 
     def member(self, parts: Parts, begin: int, end: int) -> nodes.Expr:
-        sizes = self._sizes((parts[0],), begin, end)
-        if sizes is None:
-            return nodes.NullLit(span=self.span(begin, end))
-        return nodes.Member(parts[0], self.text(parts[2]), span=self.span(begin, end), depth=sizes[0], size=sizes[1])
+        value = self.name_ref(parts[:1], *parts[0])
+        return nodes.Member(value, self.text(parts[2]), span=self.span(begin, end), depth=2, size=2)
 
     def index(self, parts: Parts, begin: int, end: int) -> nodes.Expr:
         sizes = self._sizes((parts[0], parts[2]), begin, end)
