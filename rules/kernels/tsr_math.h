@@ -106,15 +106,17 @@ static inline acc_t acc_tanh(acc_t x) {
     return x < 0 ? -t : (x == 0 ? x : t);
 }
 
-static inline acc_t acc_sigmoid(acc_t x) { return 1 / (1 + acc_exp(-x)); }
+/* Of exp(-|x|) alone, so that both ends keep their relative precision. */
+static inline acc_t acc_sigmoid(acc_t x) {
+    acc_t e = acc_exp(-acc_abs(x));
+    return (x < 0 ? e : 1) / (1 + e);
+}
 
-static inline acc_t acc_silu(acc_t x) { return x / (1 + acc_exp(-x)); }
+/* NaN at -Inf, where it is -Inf times 0; so are the gelus. */
+static inline acc_t acc_silu(acc_t x) { return x * acc_sigmoid(x); }
 
 /* x/2 (1 + tanh u) = x sigmoid(2u), without the cancellation that the tanh form has for negative x. */
-static inline acc_t acc_gelu(acc_t x) {
-    acc_t u = ACC(0.79788456080286535588) * (x + ACC(0.044715) * x * x * x);
-    return x / (1 + acc_exp(-2 * u));
-}
+static inline acc_t acc_gelu(acc_t x) { return x * acc_sigmoid(ACC(1.59576912160573071176) * (x + ACC(0.044715) * x * x * x)); }
 
 static inline acc_t acc_gelu_erf(acc_t x) { return ACC(0.5) * x * ACC_FN(erfc)(x * ACC(-0.70710678118654752440)); }
 

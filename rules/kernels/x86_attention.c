@@ -4,6 +4,8 @@
 
 #define BLOCK_QUERIES 64
 #define BLOCK_KEYS 64
+/* The weight of a key that is not seen: it adds nothing, and is told from a weight that underflowed by its sign. */
+#define HIDDEN (-0.0)
 
 /* One head of the problem: the operands at their (batch, head), the attributes resolved. */
 struct head {
@@ -99,7 +101,7 @@ static void weigh_block(const struct head *h, struct buffers *to, int64_t rows, 
         }
         /* A row that has seen no key yet keeps its NaNs and turns -Inf into 0 with any base. */
         acc_t base = to->tops[i] == (acc_t)-INFINITY ? 0 : to->tops[i];
-        for (int64_t j = 0; j < columns; j++) row[j] = acc_exp(row[j] - base);
+        for (int64_t j = 0; j < columns; j++) row[j] = row[j] == (acc_t)-INFINITY ? (acc_t)HIDDEN : acc_exp(row[j] - base);
         to->totals[i] += sum_of_row(row, columns);
         acc_t *packed = to->weights + i / TILE_ROWS * TILE_ROWS * columns + i % TILE_ROWS;
         for (int64_t j = 0; j < columns; j++) packed[j * TILE_ROWS] = row[j];
@@ -112,7 +114,7 @@ static int panel_is_finite(const acc_t *panel, int64_t n) {
     return zero == 0;
 }
 
-/* sums += weights v. A key of weight 0 adds nothing, whatever its values: with NaN or Inf among them 0 times that would. */
+/* sums += weights v. A hidden key adds nothing, whatever its values: with NaN or Inf among them 0 times that would. */
 static void add_values(const struct head *h, struct buffers *to, int64_t rows, int64_t j0, int64_t columns) {
     for (int64_t d = 0; d < h->values; d += TILE_COLUMNS) {
         struct matrix block = {h->v.data + j0 * h->v.row + d * h->v.column, h->v.row, h->v.column};
@@ -128,7 +130,7 @@ static void add_values(const struct head *h, struct buffers *to, int64_t rows, i
             const acc_t *weights = to->scores + i * to->keys_ld;
             acc_t *sums = to->sums + i * to->values_ld + d;
             for (int64_t j = 0; j < columns; j++) {
-                for (int64_t e = 0; weights[j] != 0 && e < width; e++) sums[e] += weights[j] * to->panel[j * TILE_COLUMNS + e];
+                for (int64_t e = 0; !signbit(weights[j]) && e < width; e++) sums[e] += weights[j] * to->panel[j * TILE_COLUMNS + e];
             }
         }
     }
@@ -144,7 +146,8 @@ static void attend(const struct head *h, struct buffers *to) {
             to->tops[i] = (acc_t)-INFINITY;
         }
         int64_t end = last_key(h, i0 + rows - 1);
-        for (int64_t j0 = first_key(h, i0); j0 < end; j0 += BLOCK_KEYS) {
+        /* Blocks lie where they lie for every query, so that a row has the same bits whatever rows come with it. */
+        for (int64_t j0 = first_key(h, i0) / BLOCK_KEYS * BLOCK_KEYS; j0 < end; j0 += BLOCK_KEYS) {
             int64_t columns = min_i64(BLOCK_KEYS, end - j0);
             score_block(h, to, i0, rows, j0, columns);
             weigh_block(h, to, rows, columns);

@@ -40,13 +40,12 @@ int32_t tsr_batched_matmul(const elem_t *a, const elem_t *b, elem_t *out, int64_
 }
 
 /* c = alpha a b + beta c, in place and with c's own strides (which must not make two of its elements one). Where beta = 0, c
- * is not read, where alpha = 0 neither a nor b: a NaN there is gone. c overlaps neither a nor b. */
+ * is not read: a NaN that was there is gone. c overlaps neither a nor b. */
 int32_t tsr_gemm(const elem_t *a, const elem_t *b, elem_t *c, int64_t M, int64_t N, int64_t K, int64_t sa0, int64_t sa1, int64_t sb0, int64_t sb1, int64_t sc0, int64_t sc1,
                  double alpha, double beta) {
     struct rows_buffer buffer;
     if (M <= 0 || N <= 0) return TSR_OK;
     if (!rows_buffer_make(&buffer, M, N, 1)) return TSR_DECLINE;
-    if (alpha == 0) K = 0;
     for (int64_t i = 0; i < M; i += buffer.rows) {
         int64_t rows = min_i64(buffer.rows, M - i);
         struct matrix left = {a, sa0, sa1}, right = {b, sb0, sb1};

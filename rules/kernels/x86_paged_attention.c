@@ -90,9 +90,9 @@ int32_t tsr_paged_attention(const elem_t *q, const elem_t *pages_k, const elem_t
                     for (int64_t d = 0; d < head_dim; d++) sums[d] *= fall;
                 }
                 for (int64_t j = 0; j < count; j++) {
+                    if (scores[j] == (acc_t)-INFINITY) continue;
                     acc_t weight = acc_exp(scores[j] - (top == (acc_t)-INFINITY ? 0 : top));
                     total += (double)weight;
-                    if (weight == 0) continue;
                     add_scaled(sums, weight, key_at(&values, of_sequence, st1, page, j0 + j) + group * values.head, values.column, head_dim);
                 }
             }
