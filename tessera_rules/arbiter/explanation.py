@@ -81,7 +81,7 @@ def _verdict_lines(verdict: Verdict, width: int, paint: Paint) -> list[str]:
     found = verdict.extra.get("found")
     if found and str(found) not in verdict.reason:
         lines.append(f"{indent}found: {found}")
-    if verdict.values and spelled(verdict.values) not in verdict.reason and verdict.verdict not in ("selected", "undecided"):
+    if verdict.values and not found and spelled(verdict.values) not in verdict.reason and verdict.verdict not in ("selected", "undecided"):
         lines.append(f"{indent}{paint('dim', 'with ' + spelled(verdict.values))}")
     if verdict.span is not None and verdict.verdict != "selected":
         lines.append(f"{indent}{paint('dim', place(verdict.span))}")

@@ -214,8 +214,15 @@ def outranked(candidate: Candidate, by: str, criterion: str, detail: str, *, cla
 
 
 def selected(candidate: Candidate, criterion: str) -> Verdict:
-    """The winner."""
-    return verdict(candidate, "selected", CRITERION_TEXT[criterion], code=criterion, extra={"criterion": criterion})
+    """The winner. Its guard is about the data, and is asked when they are in hand: it is said here that there is one."""
+    extra: dict[str, Any] = {"criterion": criterion}
+    reason = CRITERION_TEXT[criterion]
+    if candidate.guard is not None:
+        extra["guard"] = " and ".join(clause.text for clause in candidate.guard.clauses)
+        extra["otherwise"] = candidate.guard.otherwise
+        to = candidate.guard.otherwise or "the next in rank"
+        reason += f"; where the data do not keep its guard, `{extra['guard']}`, {to} runs"
+    return verdict(candidate, "selected", reason, code=criterion, extra=extra)
 
 
 def undecided(candidate: Candidate, conditions: Sequence[str], needs: Sequence[str], clause: str | None, span: Span | None) -> Verdict:

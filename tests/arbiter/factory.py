@@ -16,6 +16,7 @@ from tessera_rules.model.values import (
     Candidate,
     Clause,
     Dim,
+    Guard,
     Op,
     Operand,
     Policy,
@@ -112,6 +113,8 @@ class _Reader:
             return Fact(INT, f"stride:{operand}:{args[1].value}", f"stride({operand}, {args[1].value})")
         if name == "dtype_of":
             return Fact(DTYPE, f"dtype:{operand}", f"dtype({operand})")
+        if name == "amax":
+            return Fact(FLOAT, f"amax:{operand}", f"amax({operand})")
         assert name in ("given", "contiguous", "broadcast", "max_offset"), name
         return Fact(INT if name == "max_offset" else BOOL, f"{name}:{operand}", f"{name}({operand})")
 
@@ -199,6 +202,7 @@ def candidate(
     workspace: str | None = None,
     deterministic: bool = False,
     uses: Sequence[Uses] = (),
+    guard: tuple[str, str | None] | None = None,
     loops: Mapping[str, Any] | None = None,
     order: int = 0,
 ) -> Candidate:
@@ -218,7 +222,7 @@ def candidate(
         computes=computes,
         honours=tuple(honours),
         named=frozenset(named) | frozenset(honours),
-        guard=None,
+        guard=None if guard is None else Guard((clause(guard[0], op, target.facts, code="guard"),), guard[1], span()),
         avoid=tuple(clause(text, op, target.facts, code="avoid") for text in avoid),
         accuracy=None,
         cost=None if cost is None else term(cost, op, target.facts),

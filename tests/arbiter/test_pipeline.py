@@ -421,3 +421,12 @@ def test_family_values_are_among_the_values():
     assert of(ask(rules, "dtype=f32 M=4 N=4 K=48"), "m8").values == {"K": 48, "step": 32}
     assert CPU.name == "cpu"
     assert MATMUL.name == "matmul"
+
+
+def test_T17_a_guard_is_not_asked_without_data_and_is_named():
+    rules = ruleset(candidate("fast", "hand_tuned", guard=("amax(a) <= 5.0", "safe")), candidate("safe", "synthesized"))
+    decision = ask(rules)
+    won = of(decision, "fast")
+    assert (decision.winner, decision.residual) == ("fast", ())
+    assert (won.extra["guard"], won.extra["otherwise"]) == ("amax(a) <= 5.0", "safe")
+    assert "safe runs" in won.reason
