@@ -9,7 +9,7 @@ the value, null where it is null. The stride of an operand that is not given is 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from attrs import frozen
@@ -23,6 +23,7 @@ from tessera_rules.compile.evaluate import UNKNOWN, ClauseError, evaluate, truth
 from tessera_rules.compile.operators import shown
 from tessera_rules.model.dtypes import DTYPES
 from tessera_rules.model.request import Request
+from tessera_rules.model.terms import reads
 from tessera_rules.model.types import Type
 from tessera_rules.model.values import Candidate, NativeArgument, NativeBinding
 
@@ -81,7 +82,22 @@ def slots_of(call: Call) -> tuple[Slot, ...]:
         if found is not True:
             said = found.message if isinstance(found, ClauseError) else "it does not hold"
             raise KernelFailed(f"not entered: `{clause.text}`, which its binding takes for granted: {said}")
+    passed = {key for argument in binding.arguments if argument.value is not None for key in reads(argument.value) if key.startswith("stride:")}
+    for name, it in call.outs.items():
+        _dense(name, it, passed)
     return tuple(_slot(argument, call, lookup) for argument in binding.arguments)
+
+
+def _dense(name: str, it: ArrayView, passed: Collection[str]) -> None:
+    """Hold the strides of an output that are not passed to those of C order."""
+    expected = 1
+    for axis in range(len(it.shape) - 1, -1, -1):
+        told = f"stride:{name}:{axis}" in passed
+        if not told and it.shape[axis] > 1 and it.strides[axis] != expected and it.size:
+            raise KernelFailed(
+                f"not entered: output '{name}' has stride {it.strides[axis]} at axis {axis}, which its binding is not told and takes for {expected}"
+            )
+        expected = it.shape[axis] * (it.strides[axis] if told else expected)
 
 
 def _slot(argument: NativeArgument, call: Call, lookup: Callable[[str], Any]) -> Slot:

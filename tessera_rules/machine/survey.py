@@ -13,7 +13,7 @@ from tessera_rules.compile.operators import plain
 from tessera_rules.machine.base import Answer
 from tessera_rules.machine.cpu import cpu
 from tessera_rules.machine.local import LocalMachine, installed_version
-from tessera_rules.machine.probe_text import split_key
+from tessera_rules.machine.probe_text import UnsetVariable, expanded, split_key
 from tessera_rules.machine.requirement import parse_requirement
 from tessera_rules.model.terms import facts
 from tessera_rules.model.values import Candidate, Ruleset
@@ -88,6 +88,7 @@ def document(asked: Survey) -> dict[str, Any]:
     """
     lists: dict[str, set[str]] = {"library": set(), "executable": set(), "file": set()}
     symbols: dict[str, set[str]] = {}
+    flags = set(asked.flags)
     environment: dict[str, str] = {}
     packages: dict[str, str] = {}
     candidates: dict[str, dict[str, Any]] = {}
@@ -96,13 +97,18 @@ def document(asked: Survey) -> dict[str, Any]:
         for name in re.findall(r"\$([A-Za-z_][A-Za-z0-9_]*)", probe.text):
             if name in os.environ:
                 environment[name] = os.environ[name]
-        text = os.path.expandvars(probe.text)
+        try:
+            text = expanded(probe.text, os.environ)
+        except UnsetVariable:
+            continue
         answer = each.answer
         match probe.kind:
             case "env" if answer.value is not None:
                 environment[text] = str(answer.value)
             case "library" | "executable" | "file" if answer.value:
                 lists[probe.kind].add(text)
+            case "cpu" if answer.value:
+                flags.add(text)  # what its author called it, which may be an alias
             case "symbol" if answer.value:
                 library, _, symbol = text.rpartition(":")
                 symbols.setdefault(library, set()).add(symbol)
@@ -127,7 +133,7 @@ def document(asked: Survey) -> dict[str, Any]:
         "machine": 1,
         "os": asked.os,
         "threads": asked.threads,
-        "cpu": {"flags": list(asked.flags), "model": cpu().model},
+        "cpu": {"flags": sorted(flags), "model": cpu().model},
         "env": dict(sorted(environment.items())),
         "python": dict(sorted(packages.items())),
         "libraries": sorted(lists["library"]),
