@@ -33,10 +33,10 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     words, named = asked_rules(options, 2, options.assume)
     ruleset = load_rules(named, streams)
     asked = read_words("eval", words, ruleset)
-    if options.machine is None:
-        streams.tell("tsr eval asks this machine: probes run, and a smoke probe is a call of a kernel (--machine states a machine instead)")
     machine = machine_of(options.machine)
     request = bind_words(ruleset, asked.op, asked.target, asked.words, machine)
+    if options.machine is None:
+        streams.tell("tsr eval asks this machine: probes run, and a smoke probe is a call of a kernel (--machine states a machine instead)")
     force, assume = forced(options.force, request, ruleset), assumed(options.assume)
     decision = decide(ruleset, request, machine, force=force, assume_available=assume)
     condition = holds_for(ruleset, request, machine, decision, force=force, assume_available=assume)
