@@ -73,7 +73,7 @@ class Builder(ExpressionBuilder):
         self.declarations += 1
         kept = [each for each in fields if each is not None]
         for position, each in enumerate(kept):
-            if isinstance(each, nodes.DocField) and position > 0:
+            if isinstance(each, nodes.DocField) and position > 0 and not self.damaged(each.span.start, each.span.start + 1):
                 self.report(
                     codes.MISPLACED.at(
                         each.span, "a documentation string stands first in its block", hint=f"move it up, or write it as a comment: # {each.value.value}"

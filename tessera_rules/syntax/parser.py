@@ -17,6 +17,7 @@ from tessera_rules.syntax.messages import Reporter
 from tessera_rules.syntax.resync import declaration_begins, field_begins, skip_declaration, skip_piece
 from tessera_rules.syntax.tables import tables
 
+_BRACE_NEXT = re.compile(r"[ \t]*\{")
 STAND_INS = ("ERROR_CLAUSE", "ERROR_FIELD", "ERROR_ITEM")
 
 
@@ -64,7 +65,7 @@ class Parser:
             while True:
                 action = actions[states[-1]].get(kind)
                 if action is None:
-                    if kind == "NAME" and "{" in text[lexer.start : lexer.end]:
+                    if kind == "NAME" and "{" in text[lexer.start : lexer.end] and self._word_and_brace():
                         # `requires{tile}`: no name, but what stands before the brace, or the brace.
                         lexer.split_brace()
                         kind = self._keyword(text[lexer.start : lexer.end], lexer.end) if lexer.kind == "NAME" else "{"
@@ -108,6 +109,13 @@ class Parser:
             if symbol in row and (needs is None or needs.match(self.lexer.text, end)) and ("NAME" not in row or self.accepts(symbol)):
                 return symbol
         return "NAME"
+
+    def _word_and_brace(self) -> bool:
+        """Whether a name such as ``requires{tile}`` is a keyword that fits, or nothing, and then a block."""
+        text, start = self.lexer.text, self.lexer.start
+        word = text[start : text.index("{", start)]
+        row = self.actions[self.states[-1]]
+        return any(symbol in row for symbol, _ in self.words.get(word, ())) if word else self.accepts("{")
 
     # ---- looking ahead -----------------------------------------------------------------------------------------------
 
@@ -182,18 +190,42 @@ class Parser:
             return False
         if self._interrupted():
             return True
-        inserted = False
         before = set() if quiet else self.expected()
-        if self.accepts(SEP):
+        # A clause that is cut off is no clause; a field that is cut off is still that field.
+        inserted = self.accepts(SEP) and not self._in_clauses(self.states)
+        brace = self.accepts("{") or (kind == "{" and lexer.last == "{")
+        if inserted:
             self._feed(SEP, (lexer.start, lexer.start), lexer.start, lexer.start)
-            inserted = True
         if not quiet:
             self.builder.report(self.reporter.mistake(kind, before, inserted))
         self._silent_from = lexer.start
+        if brace and self._mended_brace(kind):
+            return True
+        if kind == "else" and self.accepts("}") and "else" in self.actions[self._state_after("}") or 0]:
+            self._close_one(lexer.open_braces()[-1], lexer.start)
+            return True
         if inserted and kind not in (BAD, DEEP) and self.accepts(kind):
             lexer.redo()
             return True
         self._skip()
+        return True
+
+    def _mended_brace(self, kind: str) -> bool:
+        """Go on where a `{` is missing, doubled, or has something before it: what is in the block is read all the same."""
+        lexer = self.lexer
+        text, start, end = lexer.text, lexer.start, lexer.end
+        if kind == "{" or (kind not in (SEP, BAD, DEEP) and _BRACE_NEXT.match(text, end)) or (kind == SEP and text[end : end + 1] == "{"):
+            lexer.advance()
+            return True
+        if kind == SEP:
+            if text[end - 1] == "\n" and declaration_begins(text, end):
+                return False
+        elif kind in (BAD, DEEP) or not self._fits(self._state_after("{"), kind):
+            return False
+        self._feed("{", (start, start), start, start)
+        lexer.brackets = [*lexer.brackets, ("{", start)]
+        if kind == SEP:
+            lexer.advance()
         return True
 
     def _skip(self) -> None:
@@ -276,14 +308,25 @@ class Parser:
         if not self.accepts(SEP):
             self._drop_item(at)
 
-    def _item_can_follow(self) -> bool:
-        if not self.accepts(SEP):
+    def _fits(self, state: int | None, kind: str) -> bool:
+        """Whether a state takes a token; a name may be a keyword there."""
+        if state is None:
             return False
+        row = self.actions[state]
+        word = self.lexer.text[self.lexer.start : self.lexer.end]
+        return kind in row or (kind == "NAME" and any(symbol in row for symbol, _ in self.words.get(word, ())))
+
+    def _item_can_follow(self) -> bool:
+        state = self._state_after(SEP)
+        return state is not None and "ERROR_ITEM" in self.actions[state]
+
+    def _state_after(self, symbol: str) -> int | None:
+        """Return the state that taking a symbol leads to, None where it cannot come."""
         stack = list(self.states)
         while True:
-            action = self.actions[stack[-1]][SEP]
-            if action >= 0:
-                return self.accepts("ERROR_ITEM", [*stack, action])
+            action = self.actions[stack[-1]].get(symbol)
+            if action is None or action >= 0:
+                return action
             origin, length, _ = self.rules[-1 - action]
             del stack[-length:]
             stack.append(self.actions[stack[-1]][origin])
