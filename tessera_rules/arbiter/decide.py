@@ -231,7 +231,7 @@ class _Decider:
         values = {}
         if loss.clause is not None:
             values = clause_values(loss.clause, self.situation.lookup(entry.candidate))
-        return reasons.outranked(entry.candidate, by, loss.criterion, loss.detail, clause=loss.clause, values=values)
+        return reasons.outranked(entry.candidate, by, loss.criterion, loss.detail, clause=loss.clause, values=values, because=loss.because, rule=loss.rule)
 
     def _open(self, view: Outlook) -> Decision:
         """What is not known decides: those who can come first are undecided, the others are behind somebody who surely races."""
@@ -288,7 +288,8 @@ class _Decider:
         if own is not None:
             found += [Residual(name, f"it is avoided where {part.condition}", part.needs, part.span) for part in own.open]
         candidate = entry.candidate
-        if candidate.cost is not None and "cost" in self.ranking.order and self.ranking.cost(candidate) is UNKNOWN:
+        level = any(each.candidate.tier == candidate.tier and each is not entry and each.candidate.name in view.possible for each in self.entries)
+        if level and candidate.cost is not None and "cost" in self.ranking.order and self.ranking.cost(candidate) is UNKNOWN:
             part = open_condition(candidate.cost, show(candidate.cost), candidate.name_span, self.situation.lookup(candidate), self.situation.request)
             found.append(Residual(name, f"its cost, {part.condition}, against the others'", part.needs, part.span))
         return found

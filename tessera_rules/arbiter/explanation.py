@@ -43,7 +43,8 @@ def _headline(decision: Decision, paint: Paint) -> str:
     what = f"{request.op.name} on {request.target}"
     if decision.tag == "undecided":
         names = [each.candidate for each in decision.verdicts if each.verdict == "undecided"]
-        return f"{paint('strong', what)}: {paint('warning', 'undecided')} between {', '.join(names)}" if names else f"{what}: {paint('warning', 'undecided')}"
+        between = f" between {', '.join(names)}" if len(names) > 1 else f" whether {names[0]} can" if names else ""
+        return f"{paint('strong', what)}: {paint('warning', 'undecided')}{between}"
     who = decision.winner if decision.winner is not None else "the reference"
     return (
         f"{paint('strong', what)}: {paint('good' if decision.winner else 'warning', who)} runs, by {decision.criterion}: {CRITERION_TEXT[decision.criterion]}"

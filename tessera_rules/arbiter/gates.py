@@ -16,7 +16,8 @@ from tessera_rules.compile.simplify import simplify
 from tessera_rules.model.dtypes import holds
 from tessera_rules.model.request import Request
 from tessera_rules.model.show import show
-from tessera_rules.model.terms import Const, Term, facts
+from tessera_rules.model.terms import Apply, Const, Term, facts, reads
+from tessera_rules.model.types import BOOL, INT
 from tessera_rules.model.values import Candidate, Clause, Rule
 from tessera_rules.source import Span
 
@@ -176,9 +177,6 @@ def _workspace(situation: Situation, candidate: Candidate, lookup: Lookup) -> Ou
 
 def workspace_clause(candidate: Candidate, limit: int) -> Clause:
     """Return the condition that a candidate's workspace stays within the policy's."""
-    from tessera_rules.model.terms import Apply, reads
-    from tessera_rules.model.types import BOOL, INT
-
     assert candidate.workspace is not None
     term = Apply(BOOL, "le", (candidate.workspace, Const(INT, limit)))
     return Clause(term, f"workspace {show(candidate.workspace)}", None, candidate.name_span, "workspace", reads(term))
@@ -209,16 +207,19 @@ def available(situation: Situation, candidate: Candidate) -> Iterator[Outcome]:
 
 
 def _missing(situation: Situation, candidate: Candidate, clause: Clause, values: Mapping[str, Any]) -> Verdict:
-    """A clause of ``available`` is false: say what each probe in it found."""
+    """A clause of ``available`` is false: say which part of it, and what was found there."""
+    part = clause.term
+    if isinstance(part, Apply) and part.op == "and":
+        lookup = situation.lookup(candidate)
+        part = next((arg for arg in part.args if truth(arg, lookup) is False), part)
     found: list[str] = []
-    for fact in facts(clause.term):
+    for fact in facts(part):
         if fact.key.startswith("probe:") or fact.key == "os":
             found.append(situation.machine.probe(fact.key, candidate).found)
         elif fact.shown in values:
             found.append(f"{fact.shown} is {reasons.word_of(values[fact.shown])}")
-    return reasons.unavailable(
-        candidate, clause.text, "; ".join(found) or "it is false", because=clause.because, clause=clause.text, values=values, span=clause.span
-    )
+    probe = clause.text if part is clause.term else show(part)
+    return reasons.unavailable(candidate, probe, "; ".join(found) or "it is false", because=clause.because, clause=clause.text, values=values, span=clause.span)
 
 
 def verify(situation: Situation, candidate: Candidate) -> Iterator[Outcome]:

@@ -27,6 +27,8 @@ class Loss:
     ahead: tuple[str, ...]
     detail: str
     clause: Clause | None = None
+    because: str | None = None
+    rule: str | None = None
 
 
 @frozen(eq=False)
@@ -77,7 +79,7 @@ class Ranking:
                 if not kept:
                     return Standing(frozenset(), "none", losses, tuple(forces))
                 names = tuple(candidate.name for candidate in kept)
-                _drop(left, kept, losses, lambda _: Loss("rules", names, f"rule {forces[0].rule.name} forces {' or '.join(names)}", _clause(forces[0])))
+                _drop(left, kept, losses, lambda _: _by_rule("rules", names, f"rule {{}} forces {' or '.join(names)}", forces[0]))
                 if len(kept) < len(left):
                     criterion = "rules"
                 left = kept
@@ -124,6 +126,8 @@ class Ranking:
 
     def ranked(self, alive: Sequence[Candidate], world: World) -> tuple[str, ...]:
         """Return who would run, then who would run if that one could not, and so on."""
+        if self._sortable(alive, world):
+            return tuple(candidate.name for candidate in sorted(alive, key=lambda candidate: self._key(candidate, world)))
         left = list(alive)
         names: list[str] = []
         while left:
@@ -133,6 +137,22 @@ class Ranking:
             names.append(winner)
             left = [candidate for candidate in left if candidate.name != winner]
         return tuple(names)
+
+    def _sortable(self, alive: Sequence[Candidate], world: World) -> bool:
+        """Whether each candidate's place hangs on itself alone."""
+        asked = self.rules.preferences if "rules" in self.order else ()
+        costs = "cost" in self.order and any(self.cost(candidate) is UNKNOWN for candidate in alive)
+        return not costs and self.situation.measured is None and not any(each.condition.within(world) for each in asked)
+
+    def _key(self, candidate: Candidate, world: World) -> tuple[Any, ...]:
+        """Return what a candidate is sorted by, in the policy's order: the smaller the better."""
+        keys: dict[str, Callable[[], Any]] = {
+            "avoid": lambda: self.rules.avoided(candidate.name, world) is not None,
+            "tier": lambda: TIER_RANK[candidate.tier],
+            "cost": lambda: self.cost(candidate),
+            "declaration": lambda: candidate.order,
+        }
+        return tuple(keys[word]() for word in self.order if word in keys)
 
     # ---- criteria: each returns who stays, and tells of the others how they fell behind ----
 
@@ -150,9 +170,7 @@ class Ranking:
             direct = [(other, each) for other in by for each in active if other in each.candidates and candidate.name in each.over]
             if direct:
                 by = [*dict.fromkeys(other for other, _ in direct), *(other for other in by if all(other != name for name, _ in direct))]
-                rule = direct[0][1].rule
-                because = f" ({rule.because})" if rule.because else ""
-                return Loss("rules", tuple(by), f"rule {rule.name} prefers it{because}", _clause(direct[0][1]))
+                return _by_rule("rules", tuple(by), "rule {} prefers it", direct[0][1])
             return Loss("rules", tuple(by), "rules prefer it, by way of others")
 
         return _drop(left, kept, losses, loss)
@@ -165,17 +183,16 @@ class Ranking:
         return _drop(left, kept, losses, lambda _: Loss("measured", _names(kept), "it was measured faster, and separated"))
 
     def _avoid(self, left: list[Candidate], losses: dict[str, Loss], world: World, _live: frozenset[str]) -> list[Candidate]:
-        avoided = {candidate.name: condition for candidate in left if (condition := self.rules.avoided(candidate.name, world)) is not None}
+        avoided = {candidate.name: found for candidate in left if (found := self.rules.avoided(candidate.name, world)) is not None}
         kept = [candidate for candidate in left if candidate.name not in avoided] or left
 
         def loss(candidate: Candidate) -> Loss:
-            clauses = avoided[candidate.name].clauses
-            if not clauses:
-                return Loss("avoid", _names(kept), "a rule avoids this one")
-            because = f" ({clauses[0].because})" if clauses[0].because else ""
-            return Loss(
-                "avoid", _names(kept), f"this one is known to be slower where {' and '.join(f'`{each.text}`' for each in clauses)}{because}", clauses[0]
-            )
+            found = avoided[candidate.name]
+            if isinstance(found, Selection):
+                return _by_rule("avoid", _names(kept), "rule {} avoids this one", found)
+            because = next((each.because for each in found.clauses if each.because), None)
+            where = " and ".join(f"`{each.text}`" for each in found.clauses)
+            return Loss("avoid", _names(kept), f"this one is known to be slower where {where}{_why(because)}", found.clauses[0], because)
 
         return _drop(left, kept, losses, loss)
 
@@ -215,8 +232,15 @@ def _names(candidates: Sequence[Candidate]) -> tuple[str, ...]:
     return tuple(candidate.name for candidate in candidates)
 
 
-def _clause(selection: Selection) -> Clause | None:
-    return selection.condition.clauses[0] if selection.condition.clauses else None
+def _by_rule(criterion: str, ahead: tuple[str, ...], what: str, selection: Selection) -> Loss:
+    """Return how a rule puts a candidate behind: by which rule, where, and why."""
+    rule, clauses = selection.rule, selection.condition.clauses
+    where = f" where `{clauses[0].text}`" if clauses else ""
+    return Loss(criterion, ahead, f"{what.format(rule.name)}{where}{_why(rule.because)}", clauses[0] if clauses else None, rule.because, rule.name)
+
+
+def _why(because: str | None) -> str:
+    return f" ({because})" if because else ""
 
 
 def _drop(left: list[Candidate], kept: list[Candidate], losses: dict[str, Loss], loss: Callable[[Candidate], Loss]) -> list[Candidate]:

@@ -65,12 +65,12 @@ class RankRules:
         for name, condition in self.own_avoid.items():
             yield frozenset((name,)), condition
 
-    def avoided(self, name: str, world: World) -> Condition | None:
-        """Return the condition by which a candidate is avoided in a world, or None."""
+    def avoided(self, name: str, world: World) -> Condition | Selection | None:
+        """Return what a candidate is avoided by in a world: its own condition, or a rule's selection; None where it is not."""
         own = self.own_avoid.get(name, NEVER)
         if own.within(world):
             return own
-        return next((each.condition for each in self.avoids if name in each.candidates and each.condition.within(world)), None)
+        return next((each for each in self.avoids if name in each.candidates and each.condition.within(world)), None)
 
 
 def rank_rules(situation: Situation, *, every: bool = False) -> RankRules:

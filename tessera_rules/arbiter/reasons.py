@@ -198,18 +198,28 @@ CRITERION_TEXT: dict[str, str] = {
 }
 
 
-def outranked(candidate: Candidate, by: str, criterion: str, detail: str, *, clause: Clause | None = None, values: Mapping[str, Any] | None = None) -> Verdict:
-    """The candidate could serve, and another one is ahead."""
+def outranked(
+    candidate: Candidate,
+    by: str,
+    criterion: str,
+    detail: str,
+    *,
+    clause: Clause | None = None,
+    values: Mapping[str, Any] | None = None,
+    because: str | None = None,
+    rule: str | None = None,
+) -> Verdict:
+    """The candidate could serve, and another one is ahead; by a rule's doing where there is one."""
     return verdict(
         candidate,
         "outranked",
         f"{by} is ahead by {criterion}: {detail}",
         code=criterion,
         clause=None if clause is None else clause.text,
-        because=None if clause is None else clause.because,
+        because=because,
         values=values,
         span=None if clause is None else clause.span,
-        extra={"by": by, "criterion": criterion},
+        extra={"by": by, "criterion": criterion} | ({} if rule is None else {"rule": rule}),
     )
 
 

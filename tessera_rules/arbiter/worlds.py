@@ -51,6 +51,11 @@ class Outlook:
 def outlook(entries: Sequence[Entry], ranking: Ranking) -> Outlook:
     """Look at every completion of what is open."""
     racing = [entry for entry in entries if entry.state != "out"]
+    open_rank = any(condition.value is None for _, condition in ranking.rules.conditions())
+    if not open_rank and all(entry.state == "in" for entry in racing):
+        only = ranking.standing([entry.candidate for entry in racing], {})
+        refused = only if only.forced_out else None
+        return Outlook(only.possible, True, not only.possible and refused is None, refused, refused is not None)
     clear = [entry for entry in racing if not surely_behind(entry.candidate, racing, ranking)]
     names = frozenset(entry.candidate.name for entry in clear)
     variables: dict[Hashable, None] = {}

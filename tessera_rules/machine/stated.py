@@ -156,7 +156,8 @@ def _machine(reader: Reader) -> StatedMachine:
     )
     edition = top.get("machine")
     if edition is None or edition.value != 1 or isinstance(edition.value, bool):
-        raise reader.wrong('"machine": 1 says that this is a machine, in the first edition of the format', edition)
+        said = "is not there" if edition is None else f"is {edition.value!r:.60}"
+        raise UsageError(f'{reader.name}: "machine" {said}; expected: "machine": 1, the edition of the format')
     flags = top["cpu"].open_mapping().get("flags") if "cpu" in top else None
     if "cpu" in top:
         top["cpu"].near_misses(("flags",))

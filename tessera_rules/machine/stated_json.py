@@ -19,12 +19,9 @@ class Reader:
     name: str
     path: str = ""
 
-    def wrong(self, expected: str, inner: Reader | None = None) -> UsageError:
+    def wrong(self, expected: str) -> UsageError:
         """Return the error that says what was expected here and what stands there."""
-        place = (inner or self).path or "the document"
-        value = (inner or self).value
-        shown = "nothing" if inner is None and self.path == "" and isinstance(value, dict) else _kind(value)
-        return UsageError(f"{self.name}: {place} is {shown}; expected: {expected}")
+        return UsageError(f"{self.name}: {self.path or 'the document'} is {_kind(self.value)}; expected: {expected}")
 
     def _inner(self, key: str) -> str:
         return f"{self.path}.{key}" if self.path else key

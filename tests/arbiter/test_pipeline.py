@@ -430,3 +430,10 @@ def test_T17_a_guard_is_not_asked_without_data_and_is_named():
     assert (decision.winner, decision.residual) == ("fast", ())
     assert (won.extra["guard"], won.extra["otherwise"]) == ("amax(a) <= 5.0", "safe")
     assert "safe runs" in won.reason
+
+
+def test_of_several_probes_in_a_clause_the_one_that_fails_is_named():
+    rules = ruleset(candidate("a", available=["library('libx.so') and executable('cc') and os == linux"]))
+    no = of(ask(rules, machine=box(libraries=["libx.so"])), "a")
+    assert (no.extra["probe"], no.clause) == ('executable("cc")', "library('libx.so') and executable('cc') and os == linux")
+    assert no.extra["found"] == "box.json does not list executable cc"

@@ -50,9 +50,11 @@ def test_an_error_in_avoid_counts_as_false_and_is_reported():
 
 
 def test_a_rule_avoids():
-    rules = ruleset(candidate("x", "hand_tuned"), C, rules=[rule("slow", "avoid x", when="M <= 8")])
+    rules = ruleset(candidate("x", "hand_tuned"), C, rules=[rule("slow", "avoid x", when="M <= 8", because="too few rows")])
     decision = ask(rules, "dtype=f32 M=8 N=4 K=1")
     assert (decision.winner, decision.criterion) == ("c", "avoid")
+    no = of(decision, "x")
+    assert (no.extra["rule"], no.because, no.clause, no.values) == ("slow", "too few rows", "M <= 8", {"M": 8})
     assert ask(rules, "dtype=f32 M=9 N=4 K=1").winner == "x"
 
 
@@ -77,7 +79,8 @@ def test_a_preference_overrides_tier_and_says_which_rule():
     decision = ask(rules, "dtype=f32 M=1 N=64 K=64")
     assert (decision.winner, decision.criterion) == ("c", "rules")
     behind = of(decision, "a")
-    assert behind.extra == {"by": "c", "criterion": "rules"}
+    assert behind.extra == {"by": "c", "criterion": "rules", "rule": "decode"}
+    assert behind.because == "one pass"
     assert behind.clause == "M <= 4"
     assert "decode" in behind.reason
     assert "one pass" in behind.reason
@@ -94,7 +97,7 @@ def test_undominated_stay_and_the_next_criterion_decides():
     rules = ruleset(C, A, candidate("h", "hand_tuned"), rules=[rule("r", "prefer c over h")])
     decision = ask(rules)
     assert (decision.winner, decision.criterion) == ("a", "tier")
-    assert of(decision, "h").extra == {"by": "c", "criterion": "rules"}
+    assert of(decision, "h").extra == {"by": "c", "criterion": "rules", "rule": "r"}
 
 
 @pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "b", "a"), ("b", "c", "a")])
