@@ -28,8 +28,8 @@ op matmul {
 }
 op sum {
   operand x: [n, 2 * n]
-  result [n]
-  dtype x
+  result [n] one of [f32, f64]
+  dtype x in [f16, f32]
   reference python "no.such:sum"
 }
 target box {

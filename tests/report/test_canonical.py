@@ -6,14 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import attrs
 import jsonschema
 import pytest
 
+from tessera_rules.model import values
+from tessera_rules.model.load import load
 from tessera_rules.model.values import CRITERIA, TIERS
 from tessera_rules.model.words import VerdictWord
 from tessera_rules.report.canonical import canonical
 from tessera_rules.report.document import dumps
 from tessera_rules.report.schema import MEMBERS
+from tessera_rules.resources import rules_folder
 from tests.report.loaded_rules import TEXT, everything, load_text
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schema"
@@ -44,6 +48,37 @@ def test_every_published_schema_is_one(path: Path) -> None:
     schema = json.loads(path.read_text(encoding="utf-8"))
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_the_shipped_rules_are_what_the_schema_says() -> None:
+    loaded = load([rules_folder()])
+    assert loaded.errors == ()
+    assert problems(json.loads(dumps(canonical(loaded.ruleset).document))) == []
+
+
+ELSEWHERE = {
+    "span": "file, line, column", "name_span": "file, line, column", "fact_spans": "file, line, column of each fact", "order": "the place in the list",
+    "named": "follows from requires, honours and the binding", "term": "tree", "code": "role", "module": "path", "conditions": "when",
+    "folder": "of this machine",
+    "reference": "reference", "type": "type, words, nullable", "language": "kind",
+}  # fmt: skip
+"""Fields of values whose content stands in the canonical JSON under another name, or is no meaning."""
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (values.Op, "op"), (values.Operand, "operand"), (values.Result, "result"), (values.Dim, "dim"), (values.Attr, "attr"), (values.Target, "target"),
+        (values.Candidate, "candidate"), (values.Clause, "clause"), (values.Guard, "guard"), (values.Accuracy, "accuracy"), (values.Uses, "uses"),
+        (values.NativeArgument, "argument"), (values.LaunchShape, "launch"), (values.NativeBinding, "source"), (values.Rule, "rule"),
+        (values.Policy, "policy"), (values.TestRequest, "request"), (values.Expectation, "expect"), (values.Test, "test"),
+    ],
+)  # fmt: skip
+def test_no_field_of_the_model_is_forgotten(value: type, kind: str) -> None:
+    properties = RULES_SCHEMA["$defs"][kind]["properties"]
+    own = {"kind": "carries"} if kind == "argument" else {"expectations": "of the test"} if kind == "request" else {}
+    forgotten = [field.name for field in attrs.fields(value) if field.name not in properties and field.name not in ELSEWHERE and field.name not in own]
+    assert forgotten == []
 
 
 def test_equal_rules_give_equal_text() -> None:
