@@ -1,6 +1,6 @@
 """The shipped C kernels, compiled and called by ctypes alone: a loader for their own tests, without the binding of the rules.
 
-``TSR_TEST_SANITIZE=1`` compiles them with the address and undefined-behaviour sanitizers (and needs their runtime loaded
+``KERNEL_TEST_SANITIZE=1`` compiles them with the address and undefined-behaviour sanitizers (and needs their runtime loaded
 first: ``LD_PRELOAD="$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)"``).
 """
 
@@ -47,8 +47,8 @@ f64 = ctypes.c_double
 @functools.cache
 def library(source: str, dtype: str) -> ctypes.CDLL:
     """Compile ``source`` for ``dtype`` (kept by content in a folder of this user) and load it."""
-    flags = (*(SANITIZERS if os.environ.get("TSR_TEST_SANITIZE") else FLAGS), "-Wall", "-Wextra", "-Werror", f"-DDTYPE_{dtype}")
-    compiler_words = os.environ.get("TSR_TEST_CC", "cc").split()
+    flags = (*(SANITIZERS if os.environ.get("KERNEL_TEST_SANITIZE") else FLAGS), "-Wall", "-Wextra", "-Werror", f"-DDTYPE_{dtype}")
+    compiler_words = os.environ.get("KERNEL_TEST_CC", "cc").split()
     digest = hashlib.sha256(repr((flags, compiler_words)).encode())
     for path in sorted(FOLDER.glob("*.h")) + [FOLDER / source]:
         digest.update(path.read_bytes())
