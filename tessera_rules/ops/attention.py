@@ -8,6 +8,7 @@ import numpy as np
 
 from tessera_rules.errors import OperandError
 from tessera_rules.ops.precision import Array, quiet, rounded, sizes, widened
+from tessera_rules.oracle.bounds import Precision, phi
 
 BLOCK_ELEMENTS = 1 << 20
 """Scores in memory at a time: 8 MiB in float64."""
@@ -119,3 +120,51 @@ def reference(
     array([2., 3.])
     """
     return rounded(reference64(q, k, v, mask, causal, scale, softcap, window), np.asarray(q).dtype)
+
+
+@quiet
+def error_bound(
+    precision: Precision,
+    result: Array,
+    q: Any,
+    k: Any,
+    v: Any,
+    mask: Any = None,
+    causal: bool = False,
+    scale: float | None = None,
+    softcap: float | None = None,
+    window: int | None = None,
+) -> Array:
+    """Return Σ p|v| · [e^(2δ) − 1 + (φ(Skv) + 8)u + u_p] and the rounding of the result.
+
+    δ is the error of a score: (φ(head_dim) + 4) roundings of scale·max(|q||k|ᵀ) of its row and what ``computes`` rounds away
+    there, the roundings of tanh and of adding the mask. u_p is that of the weights, which may be rounded to the request's
+    dtype (or to ``computes``) before they are multiplied with v.
+    """
+    weighted_size = reference64(q, k, np.abs(widened(v)), mask, causal, scale, softcap, window)
+    dims = sizes("attention", {"q": (q, "B Hq Sq head_dim"), "k": (k, "B Hkv Skv head_dim")})
+    factor = abs(dims["head_dim"] ** -0.5 if scale is None else scale)
+    size = factor * _largest_scores(np.abs(widened(q)), np.abs(widened(k)))
+    delta = precision.product(dims["head_dim"], size) + 4 * precision.acc * size
+    if softcap is not None:
+        delta = delta + 10 * precision.acc * np.minimum(size, softcap)
+    if mask is not None:
+        wide = widened(mask)
+        delta = delta + precision.acc * np.max(np.abs(np.where(np.isfinite(wide), wide, 0.0)), axis=-1, initial=0.0)[:, None]
+    relative = np.expm1(2 * delta) + (phi(dims["Skv"]) + 8) * precision.acc + max(precision.store, precision.computes) + precision.computes
+    error: Array = weighted_size * relative
+    return error + precision.tiny + precision.rounding(result)
+
+
+def _largest_scores(q: Array, k: Array) -> Array:
+    """Return the largest of each row of |q||k|ᵀ, (B, Hq, Sq, 1), a block of queries at a time."""
+    batches, heads, queries, _ = q.shape
+    found = np.zeros((batches, heads, queries, 1))
+    rows = max(1, BLOCK_ELEMENTS // max(1, k.shape[2]))
+    for batch in range(batches):
+        for head in range(heads):
+            keys = k[batch, head // (heads // k.shape[1])].T
+            for start in range(0, queries, rows):
+                block = slice(start, start + rows)
+                found[batch, head, block] = np.max(q[batch, head, block] @ keys, axis=-1, initial=0.0, keepdims=True)
+    return found

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tessera_rules.ops.precision import Array, quiet, rounded, sizes, widened
+from tessera_rules.oracle.bounds import Precision
 
 
 @quiet
@@ -26,3 +27,8 @@ def reference(a: Any, b: Any) -> Array:
     array([3., 3.])
     """
     return rounded(reference64(a, b), np.asarray(a).dtype)
+
+
+def error_bound(precision: Precision, result: Array, a: Any, b: Any) -> Array:
+    """Return φ(K)·u·|a||b|, what ``computes`` rounds away, and the rounding of the result."""
+    return precision.product(np.shape(a)[-1], np.abs(widened(a)) @ np.abs(widened(b))) + precision.rounding(result)

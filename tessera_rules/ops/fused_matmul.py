@@ -11,6 +11,8 @@ from tessera_rules.errors import OperandError
 from tessera_rules.ops import layernorm, rmsnorm, softmax
 from tessera_rules.ops.functions import ACTS, known
 from tessera_rules.ops.precision import Array, quiet, rounded, sizes, widened
+from tessera_rules.ops.propagation import through
+from tessera_rules.oracle.bounds import Precision
 
 REDUCTIONS = ("none", "softmax", "rmsnorm", "layernorm")
 
@@ -80,3 +82,44 @@ def reference(
     array([[-1.]])
     """
     return rounded(reference64(a, b, bias, residual, prologue, epilogue, reduction, eps), np.asarray(a).dtype)
+
+
+@quiet
+def error_bound(
+    precision: Precision,
+    result: Array,
+    a: Any,
+    b: Any,
+    bias: Any = None,
+    residual: Any = None,
+    prologue: Sequence[str] = (),
+    epilogue: Sequence[str] = (),
+    reduction: str = "none",
+    eps: float = 1e-6,
+) -> Array:
+    """Return the error of the product, carried through each step of the epilogue, the residual and the reduction.
+
+    What the prologue gives may be rounded to the request's dtype before it is multiplied.
+    """
+    acc, tiny = precision.acc, precision.tiny
+    left = widened(a)
+    left_error = np.zeros(left.shape)
+    for word in prologue:
+        left, left_error = through(word, left, left_error, acc, tiny)
+    if prologue:
+        left_error = left_error + precision.store * np.abs(left)
+    right = np.abs(widened(b))
+    x = left @ widened(b)
+    error = precision.product(left.shape[1], np.abs(left) @ right) + left_error @ right
+    for word in epilogue:
+        other = widened(bias) if word == "bias" else None
+        x, error = through("add" if word == "bias" else word, x, error, acc, tiny, other)
+    if residual is not None:
+        x, error = through("add", x, error, acc, tiny, widened(residual))
+    if reduction == "softmax":
+        error = softmax.rows_error(precision, x, result, error)
+    elif reduction == "rmsnorm":
+        error = rmsnorm.rows_error(precision, x, result, eps, error)
+    elif reduction == "layernorm":
+        error = layernorm.rows_error(precision, x, result, eps, error)
+    return error + precision.rounding(result)

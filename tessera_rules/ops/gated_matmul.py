@@ -8,6 +8,8 @@ import numpy as np
 
 from tessera_rules.ops.functions import ACTS, known
 from tessera_rules.ops.precision import Array, quiet, rounded, sizes, widened
+from tessera_rules.ops.propagation import through
+from tessera_rules.oracle.bounds import Precision
 
 
 @quiet
@@ -31,3 +33,13 @@ def reference(a: Any, wg: Any, wu: Any, gate: str = "silu") -> Array:
     array([[0.]])
     """
     return rounded(reference64(a, wg, wu, gate), np.asarray(a).dtype)
+
+
+def error_bound(precision: Precision, result: Array, a: Any, wg: Any, wu: Any, gate: str = "silu") -> Array:
+    """Return the errors of both products, the one through the gate, in their product, and the rounding of the result."""
+    left = widened(a)
+    gated, gated_error = left @ widened(wg), precision.product(left.shape[1], np.abs(left) @ np.abs(widened(wg)))
+    gated, gated_error = through(gate, gated, gated_error, precision.acc, precision.tiny)
+    up, up_error = left @ widened(wu), precision.product(left.shape[1], np.abs(left) @ np.abs(widened(wu)))
+    error: Array = gated_error * (np.abs(up) + up_error) + np.abs(gated) * up_error + precision.acc * np.abs(result)
+    return error + precision.rounding(result)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tessera_rules.ops.precision import Array, quiet, rounded, sizes, widened
+from tessera_rules.oracle.bounds import Precision
 
 
 @quiet
@@ -30,3 +31,10 @@ def reference(a: Any, b: Any, c: Any, alpha: float = 1.0, beta: float = 0.0) -> 
     array([[4.]])
     """
     return rounded(reference64(a, b, c, alpha, beta), np.asarray(a).dtype)
+
+
+def error_bound(precision: Precision, result: Array, a: Any, b: Any, c: Any, alpha: float = 1.0, beta: float = 0.0) -> Array:
+    """Return φ(K)·u·|alpha||a||b| and what ``computes`` rounds away, two roundings each of the scaled product and of beta·c, and the result's."""
+    product = abs(alpha) * (np.abs(widened(a)) @ np.abs(widened(b)))
+    error = precision.product(np.shape(a)[1], product) + 2 * precision.acc * product + precision.rounding(result)
+    return error if beta == 0.0 else error + 2 * precision.acc * abs(beta) * np.abs(widened(c))

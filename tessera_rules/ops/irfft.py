@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from tessera_rules.errors import OperandError
+from tessera_rules.ops.fft import rows_error
 from tessera_rules.ops.precision import Array, quiet, rounded, sizes
+from tessera_rules.oracle.bounds import Precision
 
 
 def length(bins: int, n: int | None) -> int:
@@ -46,3 +48,10 @@ def reference(x: Any, n: int | None = None) -> Array:
     array([[1., 1., 1.]], dtype=float32)
     """
     return rounded(reference64(x, n), np.float64 if np.asarray(x).dtype == np.complex128 else np.float32)
+
+
+def error_bound(precision: Precision, result: Array, x: Any, n: int | None = None) -> Array:
+    """Return the error of the inverse transform and the rounding of the result. The half that is given counts twice."""
+    count = result.shape[-1]
+    norm = np.sqrt(2.0) * np.linalg.norm(np.asarray(x).astype(np.complex128), axis=-1, keepdims=True) / count
+    return rows_error(precision, result, norm, count) + precision.rounding(result)

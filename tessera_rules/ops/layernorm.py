@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tessera_rules.ops.precision import Array, quiet, rounded, sizes, widened
+from tessera_rules.oracle.bounds import Precision, phi
 
 
 @quiet
@@ -39,3 +40,29 @@ def reference(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -
     array([[-1.,  1.]])
     """
     return rounded(reference64(x, weight, bias, eps), np.asarray(x).dtype)
+
+
+def rows_error(precision: Precision, x: Array, y: Array, eps: float, error: Array | float = 0.0) -> Array:
+    """Return the error of the normalised rows y of rows x that are off by up to ``error``, but for the rounding of the result.
+
+    (φ(N) + 4) roundings of (|x| + mean|x|) / σ and of |y|, and what the error of x does to x and to the root.
+    """
+    if not x.size:
+        return np.zeros(x.shape)
+    mean = np.mean(x, axis=-1, keepdims=True)
+    sigma = np.sqrt(np.mean(np.square(x - mean), axis=-1, keepdims=True) + eps)
+    moved = (error + np.mean(np.broadcast_to(error, x.shape), axis=-1, keepdims=True)) / sigma
+    # The mean is a sum of N terms of either sign: its error goes with mean|x|, not with |mean|.
+    size = (np.abs(x) + np.mean(np.abs(x), axis=-1, keepdims=True)) / sigma
+    result: Array = precision.acc * (phi(x.shape[-1]) + 4) * (size + np.abs(y)) + moved + np.abs(y) * np.mean(np.abs(y) * moved, axis=-1, keepdims=True)
+    return result
+
+
+def error_bound(precision: Precision, result: Array, x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Array:
+    """Return the error of the normalised rows times |weight|, the rounding of adding the bias, and that of the result."""
+    wide = widened(x)
+    y = along_rows(wide, eps)
+    error: Array = rows_error(precision, wide, y, eps)
+    if weight is not None:
+        error, y = error * np.abs(widened(weight)), y * widened(weight)
+    return error + precision.acc * (np.abs(y) + np.abs(result)) + precision.rounding(result)

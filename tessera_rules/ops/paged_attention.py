@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from tessera_rules.errors import OperandError
+from tessera_rules.ops import attention
 from tessera_rules.ops.attention import capped, group_size, weighted
 from tessera_rules.ops.precision import Array, quiet, rounded, sizes, widened
+from tessera_rules.oracle.bounds import Precision
 
 
 @quiet
@@ -61,3 +64,39 @@ def reference(q: Any, pages_k: Any, pages_v: Any, table: Any, lengths: Any, scal
     array([5.])
     """
     return rounded(reference64(q, pages_k, pages_v, table, lengths, scale, softcap), np.asarray(q).dtype)
+
+
+def sample_operands(rng: np.random.Generator, dims: Mapping[str, int], attrs: Mapping[str, Any]) -> dict[str, Array]:
+    """Return tables and lengths that hold together: lengths from 0 to what the table has room for, pages in any order.
+
+    >>> found = sample_operands(np.random.default_rng(0), {"B": 2, "T": 3, "page": 4, "P": 8}, {})
+    >>> found["table"].shape, bool((found["lengths"] <= 12).all())
+    ((2, 3), True)
+    """
+    room = dims["T"] * dims["page"] if dims["P"] else 0
+    table = rng.integers(0, max(1, dims["P"]), (dims["B"], dims["T"])).astype(np.int32)
+    return {"table": table, "lengths": rng.integers(0, room + 1, dims["B"]).astype(np.int32)}
+
+
+@quiet
+def error_bound(
+    precision: Precision,
+    result: Array,
+    q: Any,
+    pages_k: Any,
+    pages_v: Any,
+    table: Any,
+    lengths: Any,
+    scale: float | None = None,
+    softcap: float | None = None,
+) -> Array:
+    """Return the bound of attention, sequence by sequence over the keys that are there."""
+    error = np.zeros(result.shape) + precision.rounding(result)
+    pages, page, kv_heads, depth = np.shape(pages_k)
+    for sequence in range(len(error)):
+        used, count = used_pages(table, lengths, sequence, pages, page), int(lengths[sequence])
+        if count:
+            k, v = (np.asarray(x)[used].reshape(-1, kv_heads, depth)[:count].swapaxes(0, 1)[None] for x in (pages_k, pages_v))
+            one = np.asarray(q)[sequence][None, :, None]
+            error[sequence] = attention.error_bound(precision, result[sequence][None, :, None], one, k, v, scale=scale, softcap=softcap)[0, :, 0]
+    return error

@@ -10,6 +10,8 @@ import numpy as np
 from tessera_rules.errors import OperandError
 from tessera_rules.ops.functions import BINARY, UNARY, known
 from tessera_rules.ops.precision import Array, quiet, rounded, sizes, widened
+from tessera_rules.ops.propagation import through
+from tessera_rules.oracle.bounds import Precision
 
 
 @quiet
@@ -40,3 +42,12 @@ def reference(x: Any, y: Any = None, fn: Sequence[str] = ()) -> Array:
     array([[-1., nan,  0.]])
     """
     return rounded(reference64(x, y, fn), np.asarray(x).dtype)
+
+
+def error_bound(precision: Precision, result: Array, x: Any, y: Any = None, fn: Sequence[str] = ()) -> Array:
+    """Return the error that each function adds, carried through those after it, and the rounding of the result."""
+    value = widened(x)
+    error, other = np.zeros(value.shape), None if y is None else widened(y)
+    for word in fn:
+        value, error = through(word, value, error, precision.acc, precision.tiny, other)
+    return error + precision.rounding(result)

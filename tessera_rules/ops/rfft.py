@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from tessera_rules.errors import OperandError
+from tessera_rules.ops.fft import rows_error
 from tessera_rules.ops.precision import Array, quiet, rounded, sizes, widened
+from tessera_rules.oracle.bounds import Precision
 
 
 @quiet
@@ -27,3 +29,8 @@ def reference(x: Any) -> Array:
     array([[3.+0.j, 0.+0.j]], dtype=complex64)
     """
     return rounded(reference64(x), np.complex128 if np.asarray(x).dtype == np.float64 else np.complex64)
+
+
+def error_bound(precision: Precision, result: Array, x: Any) -> Array:
+    """Return the error of the transform and the rounding of the result."""
+    return rows_error(precision, result, np.linalg.norm(widened(x), axis=-1, keepdims=True), np.shape(x)[-1]) + precision.rounding(result)

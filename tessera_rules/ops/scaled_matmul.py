@@ -9,6 +9,7 @@ import numpy as np
 from tessera_rules.bind.arrays import word_of
 from tessera_rules.model.dtypes import accumulator
 from tessera_rules.ops.precision import Array, quiet, rounded, sizes, widened
+from tessera_rules.oracle.bounds import Precision, roundoff
 
 
 def result_dtype(a: Any, out: str | None) -> str:
@@ -38,3 +39,12 @@ def reference(a: Any, b: Any, scale_a: Any, scale_b: Any, out: str | None = None
     [[16]]
     """
     return rounded(reference64(a, b, scale_a, scale_b, out), result_dtype(a, out))
+
+
+def error_bound(precision: Precision, result: Array, a: Any, b: Any, scale_a: Any, scale_b: Any, out: str | None = None) -> Array:
+    """Return φ(K)·u·|a||b| of floats (sums of integers are exact), scaled, four roundings in f32 of scaling, and that of the result."""
+    error = 4 * roundoff("f32") * np.abs(result) + precision.rounding(result)
+    if result_dtype(a, None) == "i32":
+        return error
+    size = np.abs(widened(a)) @ np.abs(widened(b)) * np.abs(widened(scale_a))[:, None] * np.abs(widened(scale_b))
+    return error + precision.product(np.shape(a)[1], size)
