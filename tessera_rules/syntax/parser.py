@@ -120,20 +120,26 @@ class Parser:
     # ---- looking ahead -----------------------------------------------------------------------------------------------
 
     def accepts(self, symbol: str, states: list[int] | None = None) -> bool:
-        """Whether a symbol can come next: the reductions before it are tried on a copy of the states."""
-        stack = list(self.states if states is None else states)
+        """Whether a symbol can come next: the reductions before it are tried, beside the states."""
+        return self._after(symbol, self.states if states is None else states) is not None
+
+    def _after(self, symbol: str, states: list[int]) -> int | None:
+        """Return the state that taking a symbol leads to, None where it cannot come; at the end of the text the end state."""
+        depth = len(states)
+        top: list[int] = []
         while True:
-            action = self.actions[stack[-1]].get(symbol)
-            if action is None:
-                return False
-            if action >= 0:
-                return True
+            action = self.actions[top[-1] if top else states[depth - 1]].get(symbol)
+            if action is None or action >= 0:
+                return action
             origin, length, _ = self.rules[-1 - action]
-            del stack[-length:]
-            state = self.actions[stack[-1]][origin]
-            stack.append(state)
+            inside = min(length, len(top))
+            if inside:
+                del top[-inside:]
+            depth -= length - inside
+            state = self.actions[top[-1] if top else states[depth - 1]][origin]
             if state == self.end_state and symbol == END:
-                return True
+                return state
+            top.append(state)
 
     def expected(self) -> set[str]:
         """Return every symbol that can come next."""
@@ -195,13 +201,15 @@ class Parser:
         inserted = self.accepts(SEP) and not self._in_clauses(self.states)
         brace = self.accepts("{") or (kind == "{" and lexer.last == "{")
         if inserted:
+            # A predicate that is cut off must not pass for a whole one.
+            self.builder.hurt(self.begins[-1])
             self._feed(SEP, (lexer.start, lexer.start), lexer.start, lexer.start)
         if not quiet:
             self.builder.report(self.reporter.mistake(kind, before, inserted))
         self._silent_from = lexer.start
         if brace and self._mended_brace(kind):
             return True
-        if kind == "else" and self.accepts("}") and "else" in self.actions[self._state_after("}") or 0]:
+        if kind == "else" and self.accepts("}") and "else" in self.actions[self._after("}", self.states) or 0]:
             self._close_one(lexer.open_braces()[-1], lexer.start)
             return True
         if inserted and kind not in (BAD, DEEP) and self.accepts(kind):
@@ -220,7 +228,7 @@ class Parser:
         if kind == SEP:
             if text[end - 1] == "\n" and declaration_begins(text, end):
                 return False
-        elif kind in (BAD, DEEP) or not self._fits(self._state_after("{"), kind):
+        elif kind in (BAD, DEEP) or not self._fits(self._after("{", self.states), kind):
             return False
         self._feed("{", (start, start), start, start)
         lexer.brackets = [*lexer.brackets, ("{", start)]
@@ -317,19 +325,8 @@ class Parser:
         return kind in row or (kind == "NAME" and any(symbol in row for symbol, _ in self.words.get(word, ())))
 
     def _item_can_follow(self) -> bool:
-        state = self._state_after(SEP)
+        state = self._after(SEP, self.states)
         return state is not None and "ERROR_ITEM" in self.actions[state]
-
-    def _state_after(self, symbol: str) -> int | None:
-        """Return the state that taking a symbol leads to, None where it cannot come."""
-        stack = list(self.states)
-        while True:
-            action = self.actions[stack[-1]].get(symbol)
-            if action is None or action >= 0:
-                return action
-            origin, length, _ = self.rules[-1 - action]
-            del stack[-length:]
-            stack.append(self.actions[stack[-1]][origin])
 
     def _in_clauses(self, states: list[int]) -> bool:
         """Whether the innermost list around a state holds clauses."""
