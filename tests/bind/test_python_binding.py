@@ -236,7 +236,8 @@ target x86 { "the host" }
 def test_several_results_are_a_tuple(tmp_path: Path, module: str) -> None:
     op = 'op two { operand x: [M, N]; result [M]; result index: [M] i64 }\ntarget x86 { "the host" }\n'
     (tmp_path / f"{module}.py").write_text(
-        "def f(x):\n    return x.max(1), x.argmax(1)\n\ndef g(x, out):\n    out[0][...] = x.max(1)\n    out[1][...] = x.argmax(1)\n\ndef h(x):\n    return x.max(1)\n"
+        "def f(x):\n    return x.max(1), x.argmax(1)\n\n"
+        "def g(x, out):\n    out[0][...] = x.max(1)\n    out[1][...] = x.argmax(1)\n\ndef h(x):\n    return x.max(1)\n"
     )
     for name in "fg":
         ruleset = rules(tmp_path, f'candidate c {{ tier emitted; target x86; op two; bind python "{module}:{name}" }}', op=op)
