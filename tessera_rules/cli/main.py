@@ -13,7 +13,7 @@ from tessera_rules.cli.streams import Streams
 from tessera_rules.errors import RuleError, TesseraError, UsageError
 from tessera_rules.nearest import did_you_mean
 
-NOT_VERBS = frozenset({"main", "arguments", "streams", "rules", "requests", "__main__"})
+NOT_VERBS = frozenset({"main", "arguments", "streams", "rules", "requests", "progress", "__main__"})
 """Modules of this folder that are no verbs. Every other one is: it has ``SUMMARY``, ``parser()`` and ``run(options, streams)``."""
 
 FINE, FINDINGS, UNANSWERED, INTERRUPTED = 0, 1, 2, 130

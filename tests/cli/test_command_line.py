@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import os
@@ -38,6 +39,15 @@ def test_help_of_a_verb(verb: str, form: str) -> None:
     assert answer.code == 0
     assert f"tsr {verb}" in answer.out
     assert "--json" in answer.out
+
+
+def test_every_verb_is_one() -> None:
+    """A module of `cli` is a verb, with what a verb has, or it is listed as none."""
+    for verb in verbs():
+        module = importlib.import_module(f"tessera_rules.cli.{verb}")
+        assert isinstance(module.SUMMARY, str)
+        assert module.parser().prog == f"tsr {verb}"
+        assert callable(module.run)
 
 
 def test_version() -> None:
