@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from attrs import define, field
 from tessera_rules.arbiter.decide import decide
 from tessera_rules.arbiter.decision import Decision
 from tessera_rules.arbiter.request import bind_words
+from tessera_rules.bind.bindings import this_machine
 from tessera_rules.diagnostic import Finding
 from tessera_rules.dispatch import Execution, Proofs, dispatch
 from tessera_rules.errors import UsageError
@@ -24,12 +25,15 @@ from tessera_rules.forced import environment_force
 from tessera_rules.machine.base import Machine
 from tessera_rules.machine.local import LocalMachine
 from tessera_rules.machine.stated import parse_machine
+from tessera_rules.model.load import Loaded
 from tessera_rules.model.load import load as load_rules
 from tessera_rules.model.values import Ruleset
 from tessera_rules.resources import rules_folder
 
 
-def load(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None, machine: Machine | Mapping[str, Any] | str | os.PathLike[str] | None = None) -> Arbiter:
+def load(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None, machine: Machine | Mapping[str, Any] | str | os.PathLike[str] | None = None
+) -> Arbiter:
     """Return an `Arbiter` over rule files and folders (default: the rules that ship).
 
     ``machine`` is None for this one, or a stated one: a path to its JSON, or the document itself. Naming rules is trusting
@@ -44,13 +48,24 @@ def load(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
         named = (Path(paths),)
     else:
         named = tuple(Path(path) for path in paths)
-    loaded = load_rules(named)
-    return Arbiter(loaded.ruleset_or_raise(), _machine(machine), paths=named, findings=loaded.findings)
+    return open_arbiter(named, machine)
 
 
-def _machine(machine: Machine | Mapping[str, Any] | str | os.PathLike[str] | None) -> Machine:
-    if machine is None:
-        return LocalMachine()
+def open_arbiter(
+    paths: Sequence[Path],
+    machine: Machine | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    untrusted: Collection[Path] = (),
+    texts: Mapping[str, str] | None = None,
+) -> Arbiter:
+    """Return an `Arbiter` over paths, some of which may be untrusted: those decide, and never probe or run. See `load`."""
+    loaded = load_rules(paths, texts=texts, untrusted=untrusted)
+    ruleset = loaded.ruleset_or_raise()
+    return Arbiter(ruleset, _machine(machine, ruleset), tuple(paths), texts or {}, findings=loaded.findings, untrusted=untrusted)
+
+
+def _machine(machine: Machine | Mapping[str, Any] | str | os.PathLike[str] | None, ruleset: Ruleset) -> Machine:
+    if machine is None or isinstance(machine, LocalMachine):
+        return this_machine(ruleset, machine)
     if isinstance(machine, str | os.PathLike):
         try:
             document = json.loads(Path(machine).read_text(encoding="utf-8-sig"))
@@ -87,7 +102,7 @@ class Arbiter:
         Layouts are words with a dot: ``**{"a.align": 8}``. ``assume`` names candidates whose ``available`` is held for true;
         None means all. Runs no kernel on the request. Raises `OperandError` and `ArbiterError`.
         """
-        request = bind_words(self.ruleset, op, target or self._only_target(op), words, self.machine)
+        request = bind_words(self.ruleset, op, target or self.only_target(op), words, self.machine)
         assumed = None if assume is None else frozenset(assume)
         return decide(self.ruleset, request, self.machine, force=self._force(force, op, request.target), assume_available=assumed)
 
@@ -111,14 +126,18 @@ class Arbiter:
         device: int = 0,
         verify: str | None = None,
         out: Any = None,
+        progress: Callable[[str], None] | None = None,
         **named: Any,
     ) -> tuple[Any, Execution]:
         """Return the result and who made it: `Execution` has ``.tag``, ``.candidate``, ``.decision``, ``.degraded``.
 
-        ``verify`` overrides the policy (``first_use``, ``always``, ``never``). Raises `OperandError` for operands that are
+        ``verify`` overrides the policy (``first_use``, ``always``, ``never``); ``progress`` hears what takes its time. Raises `OperandError` for operands that are
         none of the op, `ArbiterError` for a force that is refused, wrong or fails.
         """
-        where = target or self._only_target(op)
+        where = target or self.only_target(op)
+        known = self.ruleset.ops.get(op)
+        if known is not None and "out" in known.attrs and isinstance(out, str):
+            named, out = {**named, "out": out}, None  # an attribute of that name; an array is where the result goes
         return dispatch(
             self.ruleset,
             self.machine,
@@ -134,6 +153,7 @@ class Arbiter:
             device=device,
             verify=verify,
             out=out,
+            progress=progress,
         )
 
     def declare(self, text: str, replace: bool = False, name: str | None = None) -> Arbiter:
@@ -145,14 +165,23 @@ class Arbiter:
         texts = {**self.texts, label: text}
         replaced = self.replaced | ({label} if replace else frozenset())
         loaded = load_rules(self.paths, texts=texts, replace=replaced, untrusted=self.untrusted)
-        return Arbiter(loaded.ruleset_or_raise(), self.machine, self.paths, texts, replaced, loaded.findings, self.untrusted, self.proofs)
+        return self._over(loaded, texts, replaced)
 
     def reload(self) -> Arbiter:
         """Return a new `Arbiter` over the same files as they are now, with what was declared since."""
         loaded = load_rules(self.paths, texts=self.texts, replace=self.replaced, untrusted=self.untrusted)
-        return Arbiter(loaded.ruleset_or_raise(), self.machine, self.paths, self.texts, self.replaced, loaded.findings, self.untrusted, self.proofs)
+        return self._over(loaded, self.texts, self.replaced)
 
-    def _only_target(self, op: str) -> str | None:
+    def _over(self, loaded: Loaded, texts: Mapping[str, str], replaced: frozenset[str]) -> Arbiter:
+        ruleset = loaded.ruleset_or_raise()
+        machine = this_machine(ruleset, self.machine) if isinstance(self.machine, LocalMachine) else self.machine
+        return Arbiter(ruleset, machine, self.paths, texts, replaced, loaded.findings, self.untrusted, self.proofs)
+
+    def on(self, machine: Machine | Mapping[str, Any] | str | os.PathLike[str] | None) -> Arbiter:
+        """Return this arbiter on another machine; None is this one."""
+        return Arbiter(self.ruleset, _machine(machine, self.ruleset), self.paths, self.texts, self.replaced, self.findings, self.untrusted, self.proofs)
+
+    def only_target(self, op: str) -> str | None:
         """Return the host's target where the arrays are: x86, or the only target that the op has a candidate on."""
         targets = list(dict.fromkeys(target for name, target in self.ruleset.registered if name == op))
         return "x86" if "x86" in targets else targets[0] if len(targets) == 1 else None

@@ -89,6 +89,11 @@ def _verdict_lines(verdict: Verdict, width: int, paint: Paint) -> list[str]:
     return lines
 
 
+def explain_verdict(verdict: Verdict, paint: Paint = plain) -> str:
+    """Return one verdict with its reason, values and place."""
+    return "\n".join(line.removeprefix("  ") for line in _verdict_lines(verdict, len(verdict.verdict), paint))
+
+
 def _residual_line(residual: Residual, paint: Paint) -> str:
     needs = f"  give {', '.join(residual.needs)}" if residual.needs else ""
     where = f"  {paint('dim', place(residual.span))}" if residual.span is not None else ""

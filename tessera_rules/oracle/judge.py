@@ -64,7 +64,7 @@ def judge(result: Any, reference: Array, bound: Array | float, dtype: np.dtype[A
             return Judgement(True, 0.0, 0.0, 0.0, None, None)
         ratio = np.where(finite, _ratio(error, limit), 0.0)
         place = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(ratio)), ratio.shape))
-        return Judgement(True, float(np.max(np.where(finite, error, 0.0))), float(limit[place]), float(ratio[place]), place, None)
+        return Judgement(True, float(error[place]), float(limit[place]), float(ratio[place]), place, None)
     with np.errstate(invalid="ignore"):
         badness = np.where(right, -1.0, np.where(finite & np.isfinite(wide), _ratio(error, limit), np.inf))
     place = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(badness)), badness.shape))
@@ -102,6 +102,8 @@ def _largest(dtype: np.dtype[Any]) -> float:
 
 def _overflowed(wide: Array, reference: Array, dtype: np.dtype[Any]) -> Array:
     """Return where a result is what an overflow gives: the infinity of that sign; NaN or the largest value where the dtype has no infinity."""
+    if np.iscomplexobj(wide):
+        return np.zeros(wide.shape, dtype=bool)
     right: Array = np.isinf(wide) & (np.signbit(wide) == np.signbit(reference))
     if dtype.kind != "f" and dtype.itemsize == 1:
         right = right | np.isnan(wide) | ((np.abs(wide) == _largest(dtype)) & (np.signbit(wide) == np.signbit(reference)))

@@ -13,9 +13,9 @@ from tessera_rules.errors import RuleError, TesseraError, UsageError
 from tessera_rules.nearest import did_you_mean
 from tessera_rules.repl.sweep import sweep_values
 from tessera_rules.report.explain import explain, explain_verdict
-from tessera_rules.report.findings import render_findings
 from tessera_rules.report.table import table
-from tessera_rules.session import Arbiter, load
+from tessera_rules.report.text import render_findings
+from tessera_rules.session import Arbiter
 
 DECLARATIONS = ("op", "target", "predicate", "candidate", "rule", "policy", "test", "for", "use")
 
@@ -169,12 +169,8 @@ def _sweep(console: Console, rest: str) -> Reply:
 def _machine(console: Console, rest: str) -> Reply:
     if not rest:
         return Reply(console.machine_name)
-    if rest in ("here", "this"):
-        from tessera_rules.machine.local import LocalMachine
-
-        console.arbiter, console.machine_name = evolve(console.arbiter, machine=LocalMachine()), "this machine"
-    else:
-        console.arbiter, console.machine_name = evolve(console.arbiter, machine=load([], machine=rest).machine), rest
+    here = rest in ("here", "this")
+    console.arbiter, console.machine_name = console.arbiter.on(None if here else rest), "this machine" if here else rest
     console.decision = None
     return Reply(f"deciding for {console.machine_name}")
 
@@ -241,7 +237,7 @@ def _help(_console: Console, _rest: str) -> Reply:
     return Reply(
         "A line is a request, a verb, or a declaration (which then counts):\n"
         "  attention rocm dtype=f16 head_dim=72   the decision for it\n" + "\n".join(lines) + "\n"
-        '  candidate x { … }                    any declaration of the language, over several lines'
+        "  candidate x { … }                    any declaration of the language, over several lines"
     )
 
 

@@ -79,7 +79,7 @@ def session(console: Console, history: Path, *, colour: bool) -> PromptSession[s
         completer=RulesCompleter(console),
         complete_while_typing=False,
         auto_suggest=AutoSuggestFromHistory(),
-        lexer=RulesLexer(console),  # type: ignore[arg-type]
+        lexer=RulesLexer(console),
         multiline=True,
         prompt_continuation=lambda width, number, wrap: "... ".rjust(width),
         key_bindings=keys,

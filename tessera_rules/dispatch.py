@@ -1,0 +1,327 @@
+"""One call from operands to a result: decide, ask the guard, prove at first use, run; what fails on the way is a verdict, and the next is tried."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import define, evolve, field, frozen
+
+from tessera_rules.arbiter.decide import decide
+from tessera_rules.arbiter.decision import Decision, Verdict
+from tessera_rules.arbiter.facts import RequestFacts
+from tessera_rules.arbiter.request import find_op
+from tessera_rules.arbiter.situation import Proved
+from tessera_rules.bind.arrays import as_kind, as_numpy
+from tessera_rules.bind.bindings import Bindings
+from tessera_rules.bind.bound import Bound
+from tessera_rules.bind.operands import Operands, bind_operands
+from tessera_rules.bind.outcome import KernelFailed, Unbound
+from tessera_rules.compile.evaluate import clause_values, truth
+from tessera_rules.declined import Declined
+from tessera_rules.errors import ArbiterError, UsageError
+from tessera_rules.machine.base import Machine
+from tessera_rules.machine.local import LocalMachine
+from tessera_rules.model.request import Request
+from tessera_rules.model.values import Candidate, Ruleset
+from tessera_rules.oracle.first_use import Proof, prove_first_use
+from tessera_rules.oracle.reference import reference_result
+
+QUARANTINE_AFTER = 3
+"""Failures at run time for one key after which a candidate is not tried again there."""
+
+
+@frozen(eq=False)
+class Degraded:
+    """A selected candidate that did not deliver: who, the verdict's word, and why."""
+
+    candidate: str
+    verdict: str
+    reason: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return it as documents have it."""
+        return {"candidate": self.candidate, "verdict": self.verdict, "reason": self.reason}
+
+
+@frozen(eq=False)
+class Execution:
+    """Who made a result. ``tag`` is the candidate's name or ``reference``, never one for the other."""
+
+    candidate: str | None
+    tag: str
+    decision: Decision
+    degraded: tuple[Degraded, ...] = ()
+    proof: str = "unverified"
+    max_error: float | None = None
+    budget: float | None = None
+
+
+@define(eq=False)
+class Proofs:
+    """What was found of candidates, by candidate, its bytes and the request: private to both. Shared by reloaded rules."""
+
+    _found: dict[Any, Proof] = field(factory=dict)
+    _failures: dict[Any, int] = field(factory=dict)
+    _lock: threading.Lock = field(factory=threading.Lock)
+
+    def get(self, key: Any) -> Proof | None:
+        """Return what was found for a key."""
+        return self._found.get(key)
+
+    def keep(self, key: Any, proof: Proof) -> None:
+        """Remember what was found."""
+        with self._lock:
+            self._found[key] = proof
+
+    def failed(self, key: Any) -> int:
+        """Count a failure at run time, and return how many there are."""
+        with self._lock:
+            self._failures[key] = self._failures.get(key, 0) + 1
+            return self._failures[key]
+
+    def quarantined(self, key: Any) -> bool:
+        """Whether a candidate failed too often for a key."""
+        return self._failures.get(key, 0) >= QUARANTINE_AFTER
+
+
+def request_key(request: Request) -> Any:
+    """Return what a proof holds for: op, target, device, dtype, attributes, sizes, who is given, layouts, threads."""
+    layouts = tuple(sorted((name, it.align, it.strides, it.dtype) for name, it in request.layouts.items()))
+    attrs = tuple(sorted((name, repr(value)) for name, value in request.attrs.items()))
+    dims = tuple(sorted(request.dims.items()))
+    return request.op.name, request.target, request.device, request.dtype, attrs, dims, tuple(sorted(request.given)), layouts, request.threads
+
+
+def dispatch(
+    ruleset: Ruleset,
+    machine: Machine,
+    proofs: Proofs,
+    op_name: str,
+    target: str | None,
+    positional: Sequence[Any],
+    named: Mapping[str, Any],
+    *,
+    force: str | None = None,
+    allow: Collection[str] = (),
+    require: Collection[str] = (),
+    threads: int | None = None,
+    device: int | None = None,
+    verify: str | None = None,
+    out: Any = None,
+    progress: Callable[[str], None] | None = None,
+) -> tuple[Any, Execution]:
+    """Return the result of an op over arrays, and who made it. See `Arbiter.run_traced`."""
+    if not isinstance(machine, LocalMachine) or not isinstance(machine.binder, Bindings):
+        raise UsageError("kernels run on this machine, and a stated one only decides", hint="leave the stated machine out")
+    op = find_op(ruleset, op_name)
+    fitted = bind_operands(op, positional, named, None, target, threads=threads, allow=allow, require=require, device=device)
+    fitted = evolve(fitted, request=evolve(fitted.request, threads=fitted.request.threads or machine.threads))
+    if fitted.request.target not in ruleset.targets:
+        raise UsageError(f"the operands lie where target '{fitted.request.target}' computes, which these rules do not declare")
+    call = _Call(ruleset, machine, machine.binder, proofs, fitted, force, verify or ruleset.policy.verify, out, progress or (lambda _: None))
+    return call.run()
+
+
+@define(eq=False)
+class _Call:
+    """The state of one dispatch: what is known of candidates by now, who was delegated from, who degraded."""
+
+    ruleset: Ruleset
+    machine: LocalMachine
+    bindings: Bindings
+    proofs: Proofs
+    fitted: Operands
+    force: str | None
+    verify: str
+    out: Any
+    progress: Callable[[str], None]
+    known: dict[str, Proved] = field(factory=dict)
+    degraded: list[Degraded] = field(factory=list)
+    delegated: dict[str, Verdict] = field(factory=dict)
+    proved: dict[str, Proof] = field(factory=dict)
+
+    def run(self) -> tuple[Any, Execution]:
+        """Go through the race until somebody delivers; without anybody the reference does, under its own name."""
+        while True:
+            decision = decide(self.ruleset, self.fitted.request, self.machine, force=self.force, proofs=self.known)
+            if decision.winner is None:
+                if decision.tag == "undecided":
+                    open_names = sorted({name for each in decision.residual for name in each.needs})
+                    raise ArbiterError(f"who runs {self.fitted.request.op.name} is open: {', '.join(open_names)} has no value")
+                return self._reference(decision)
+            decision, name = self._guarded(decision)
+            if name is None:
+                return self._reference(decision)
+            found = self._attempt(self.ruleset.candidates[name])
+            if found is not None:
+                return found[0], self._execution(decision, name)
+
+    # ---- the winner ----
+
+    def _attempt(self, candidate: Candidate) -> tuple[Any] | None:
+        """Return the result of a candidate, or None where it did not deliver (then it is known, and the next is tried)."""
+        device_facts = self.machine.devices(self.ruleset.targets[candidate.target])
+        index = self.fitted.request.device
+        bound = self.bindings.bind(candidate, device_facts[index] if index < len(device_facts) else None)
+        if isinstance(bound, Unbound):
+            self._out(candidate, "unavailable", bound.reason)
+            return None
+        key = (candidate.name, bound.digest, request_key(self.fitted.request))
+        if self.proofs.quarantined(key):
+            self._out(candidate, "quarantined", f"it failed {QUARANTINE_AFTER} times at run time on this request")
+            return None
+        if self.verify != "never" and not self._is_proved(candidate, bound, key):
+            return None
+        return self._delivered(candidate, bound, key)
+
+    def _is_proved(self, candidate: Candidate, bound: Bound, key: Any) -> bool:
+        proof = None if self.verify == "always" else self.proofs.get(key)
+        if proof is None:
+            if self.verify == "ahead":
+                return True  # decide() has said `unproved` already where there is no proof
+            self.progress(f"proving {candidate.name}")
+            proof = prove_first_use(bound, self.fitted.arrays, self.fitted.request)
+            self.proofs.keep(key, proof)
+        self.proved[candidate.name] = proof
+        if proof.outcome == "verified":
+            self.known[candidate.name] = Proved("verified")
+            return True
+        values = {"max_error": proof.max_error, "budget": proof.budget} if proof.outcome == "wrong" else {}
+        self._out(candidate, proof.outcome, proof.reason, **values, **({"signal": proof.signal} if proof.signal else {}))
+        return False
+
+    def _delivered(self, candidate: Candidate, bound: Bound, key: Any) -> tuple[Any] | None:
+        request = self.fitted.request
+        try:
+            return (bound.call(self.fitted.arrays, request, out=self.out, views=self.fitted.views),)
+        except Declined as problem:
+            word, reason = "declined", problem.reason
+        except KernelFailed as problem:
+            word, reason = "failed", problem.reason
+            self.proofs.failed(key)
+        self.degraded.append(Degraded(candidate.name, word, reason))
+        policy = self.ruleset.policy.on_decline
+        if self.force is not None or policy == "error":
+            raise ArbiterError(f"{candidate.name} {word} at run: {reason}", candidate=candidate.name, span=candidate.name_span)
+        self._out(candidate, word, reason)
+        if policy == "reference":
+            for other in self.ruleset.for_op(request.op.name, request.target):
+                self.known.setdefault(other.name, Proved("unverified", self._verdict(other, "outranked", "a decline goes to the reference by the policy")))
+        return None
+
+    # ---- guards ----
+
+    def _guarded(self, decision: Decision) -> tuple[Decision, str | None]:
+        """Return who runs once guards have looked at the data, and the decision with what they said; None is the reference."""
+        order = [name for name in decision.ranking if name not in self.delegated]
+        name: str | None = decision.winner
+        while name is not None:
+            candidate = self.ruleset.candidates[name]
+            refused = self._asked_guard(candidate)
+            if refused is None:
+                break
+            order = [each for each in order if each != name]
+            wanted = candidate.guard.otherwise if candidate.guard is not None else None
+            if wanted == "reference":
+                following = None
+            else:
+                following = wanted if wanted in order else next(iter(order), None)
+            self.delegated[name] = evolve(refused, extra={**refused.extra, "to": following or "reference"})
+            if self.force is not None and self.force == name:
+                raise ArbiterError(
+                    f"{name} is forced, and its guard does not allow these data: {refused.clause}",
+                    candidate=name,
+                    clause=refused.clause,
+                    values=refused.values,
+                    span=refused.span,
+                )
+            name = following
+        if not self.delegated:
+            return decision, name
+        verdicts = tuple(
+            self.delegated.get(each.candidate)
+            or (evolve(each, verdict="selected", code="delegated", reason="took over from a guard", extra={}) if each.candidate == name else each)
+            for each in decision.verdicts
+        )
+        return evolve(decision, winner=name, tag=name or "reference", verdicts=verdicts), name
+
+    def _asked_guard(self, candidate: Candidate) -> Verdict | None:
+        """Return the verdict of a guard that does not allow the data, None where it does or there is none."""
+        if candidate.guard is None or candidate.name in self.delegated:
+            return None
+        lookup = DataFacts(RequestFacts(self.fitted.request), self.fitted.arrays)
+        for clause in candidate.guard.clauses:
+            found = truth(clause, lookup)
+            if found is not True:
+                values = clause_values(clause, lookup)
+                verdict = self._verdict(candidate, "delegated", f"its guard `{clause.text}` does not hold for these data")
+                return evolve(verdict, clause=clause.text, because=clause.because, values=values, span=clause.span)
+        return None
+
+    # ---- what came of it ----
+
+    def _verdict(self, candidate: Candidate, word: Any, reason: str, **extra: Any) -> Verdict:
+        proof: Any = "mistrusted" if word in ("wrong", "mistrusted") else "unverified"
+        return Verdict(candidate.name, candidate.tier, word, word, reason, span=candidate.name_span, proof=proof, extra=extra)
+
+    def _out(self, candidate: Candidate, word: str, reason: str, **extra: Any) -> None:
+        self.known[candidate.name] = Proved("unverified", self._verdict(candidate, word, reason, **extra))
+
+    def _execution(self, decision: Decision, name: str) -> Execution:
+        proof = self.proved.get(name)
+        verdicts = tuple(
+            evolve(each, proof="verified") if each.candidate in self.proved and self.proved[each.candidate].outcome == "verified" else each
+            for each in decision.verdicts
+        )
+        return Execution(
+            name,
+            name,
+            evolve(decision, verdicts=verdicts),
+            tuple(self.degraded),
+            "verified" if proof is not None else "unverified",
+            proof.max_error if proof else None,
+            proof.budget if proof else None,
+        )
+
+    def _reference(self, decision: Decision) -> tuple[Any, Execution]:
+        if self.ruleset.untrusted and self.fitted.request.op.span.source.name in {
+            self.ruleset.candidates[name].span.source.name for name in self.ruleset.untrusted
+        }:
+            raise ArbiterError(
+                f"the reference of {self.fitted.request.op.name} comes from rules that nobody named, and does not run",
+                hint="name them with --rules, or list their folder in TSR_TRUST",
+            )
+        results = reference_result(self.fitted.request, self.fitted.arrays)
+        first = next(iter(self.fitted.arrays.values()))
+        given = self.out if isinstance(self.out, tuple) else (self.out,) if self.out is not None else None
+        if given is not None:
+            for target, result in zip(given, results, strict=True):
+                as_numpy(target)[...] = result
+            made = given
+        else:
+            made = tuple(as_kind(result, first) for result in results)
+        return (made[0] if len(made) == 1 else made), Execution(None, "reference", decision, tuple(self.degraded))
+
+
+class DataFacts:
+    """Facts of a request with its operands in hand: ``amax amin all_finite`` look at the data once each."""
+
+    def __init__(self, base: RequestFacts, arrays: Mapping[str, Any]) -> None:
+        self.base, self.arrays, self.seen = base, arrays, dict[str, Any]()
+
+    def __call__(self, key: str) -> Any:
+        """Return a fact by key."""
+        kind, _, name = key.partition(":")
+        if kind not in ("amax", "amin", "all_finite") or name not in self.arrays:
+            return self.base(key)
+        if key not in self.seen:
+            data = as_numpy(self.arrays[name], name)
+            wide = data if data.dtype.kind in "fiu" else data.astype(np.float64)
+            if kind == "all_finite":
+                self.seen[key] = bool(np.isfinite(wide).all())
+            else:
+                self.seen[key] = float(wide.max() if kind == "amax" else wide.min()) if wide.size else 0.0
+        return self.seen[key]
