@@ -103,6 +103,12 @@ def test_a_schema_that_could_never_speak_is_refused(schema: dict[str, Any], said
     assert said in caught.value.message
 
 
+def test_the_example_of_the_docs_is_the_demand() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "schema" / "README.md").read_text(encoding="utf-8")
+    example = json.loads(page.split("```json\n")[1].split("```")[0])
+    assert findings(BARE, example) == findings(BARE, HAND_TUNED) != []
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", "\x00", "3"])
 def test_a_file_that_holds_no_schema(text: str, tmp_path: Path) -> None:
     path = tmp_path / "team.json"
