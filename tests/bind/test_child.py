@@ -179,7 +179,11 @@ int where(const float *a, float *out, int64_t lda) { out[0] = (uintptr_t)a % 409
 
 
 def test_an_integer_result_may_hold_the_bytes_of_the_poison(tmp_path: Path, trier: Trier) -> None:
-    text = "#include <stdint.h>\nint ones(int8_t *out, int64_t N) { for (int i = 0; i < N; i++) out[i] = -1; return 0; }\nint half(int8_t *out, int64_t N) { out[0] = -1; return 0; }\n"
+    text = """
+#include <stdint.h>
+int ones(int8_t *out, int64_t N) { for (int i = 0; i < N; i++) out[i] = -1; return 0; }
+int half(int8_t *out, int64_t N) { out[0] = -1; return 0; }
+"""
     each = "".join(candidate(name, f'bind source "o.c" compiler "cc" symbol "{name}" (ptr out, i64 N) returns i32 {{ ok 0 }}') for name in ("ones", "half"))
     ruleset = rules(tmp_path, each, o_c=text)
     found = operands(ruleset, np.zeros((1, 2), np.int8), np.zeros((2, 9), np.int8))
@@ -224,8 +228,16 @@ def test_python_kernels_run_in_a_child_too(tmp_path: Path, trier: Trier, monkeyp
 
 def test_inout_operands_come_back_and_the_callers_stay(tmp_path: Path, trier: Trier) -> None:
     op = 'op add { inout c: [M, N]; operand x: [M, N]; result c }\ntarget x86 { "the host" }\n'
-    text = "#include <stdint.h>\nint add(float *c, const float *x, int64_t M, int64_t N, int64_t ldc) { for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) c[i * ldc + j] += x[i * N + j]; return 0; }"
-    each = 'candidate c { tier emitted; target x86; op add; bind source "a.c" compiler "cc" symbol "add" (ptr c, ptr x, i64 M, i64 N, i64 ldc = stride(c, 0)) returns i32 { ok 0 } }'
+    text = """
+#include <stdint.h>
+int add(float *c, const float *x, int64_t M, int64_t N, int64_t ldc) {
+  for (int i = 0; i < M; i++)
+    for (int j = 0; j < N; j++) c[i * ldc + j] += x[i * N + j];
+  return 0;
+}
+"""
+    arguments = "(ptr c, ptr x, i64 M, i64 N, i64 ldc = stride(c, 0)) returns i32 { ok 0 }"
+    each = f'candidate c {{ tier emitted; target x86; op add; bind source "a.c" compiler "cc" symbol "add" {arguments} }}'
     ruleset = rules(tmp_path, each, op=op, a_c=text)
     c = np.ones((2, 6), f32)[:, :3]
     found = operands(ruleset, c, np.full((2, 3), 4, f32), op="add")

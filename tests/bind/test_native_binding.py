@@ -242,6 +242,9 @@ NARROW_C = "int narrow(float *out, signed char n, unsigned char u, short s, floa
         ("i8 n = 0, u8 u = 0, i16 s = N * 1000, f32 f = 0", 40, "32767"),
         ("i8 n = 0, u8 u = N - 41, i16 s = 0, f32 f = 0", 40, "0 <="),
         ("i8 n = 0, u8 u = 0, i16 s = 0, f32 f = N * 1.0e38", 4, "does not fit f32"),
+        ("i64 n = N * 9223372036854775807, u8 u = 0, i16 s = 0, f32 f = 0", 4, "does not fit i64"),
+        ("u64 n = N - 41, u8 u = 0, i16 s = 0, f32 f = 0", 40, "does not fit u64"),
+        ("i8 n = 300, u8 u = 0, i16 s = 0, f32 f = 0", 40, "does not fit i8"),
     ],
 )
 def test_numbers_that_do_not_fit_their_type_never_enter(tmp_path: Path, arguments: str, n: int, said: str) -> None:

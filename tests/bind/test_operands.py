@@ -67,6 +67,7 @@ def test_optional_operands_go_by_position_or_name(ruleset: Ruleset) -> None:
     ("arrays", "named", "parts"),
     [
         ((zeros(2, 3), zeros(4, 5)), {}, ["operand 'b'", "K = 4", "'a' has K = 3"]),
+        ((zeros(2, 0), zeros(4, 5)), {}, ["operand 'b'", "K = 4", "'a' has K = 0"]),
         ((zeros(2, 3), zeros(3)), {}, ["operand 'b'", "rank 1", "[K, N]"]),
         ((zeros(2, 3), zeros(3, 4), zeros(1)), {}, ["operand 'bias'", "N = 1", "'b' has N = 4"]),
         ((zeros(2, 3),), {}, ["operand 'b' of mm is missing"]),
