@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +139,20 @@ def test_D4_every_place_is_counted_from_one(tmp_path: Path) -> None:
         for row in rows:
             assert min(row["line"], row["column"], row["end_line"], row["end_column"]) >= 1
             assert (row["end_line"], row["end_column"]) >= (row["line"], row["column"])
+
+
+@pytest.mark.parametrize("verb", ["eval", "test", "compile"])
+def test_D16_the_same_document_under_every_hash_seed(verb: str, tmp_path: Path) -> None:
+    path = write_rules(tmp_path)
+    calls = {
+        "eval": ["eval", *words(K=None), "--rules", str(path), "--machine", str(tmp_path / "box.json"), "--json"],
+        "test": ["test", str(path), "--json"],
+        "compile": ["compile", str(path)],
+    }
+    answers = set()
+    for seed in range(4):
+        environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
+        done = subprocess.run([sys.executable, "-m", "tessera_rules.cli", *calls[verb]], capture_output=True, text=True, timeout=60, env=environment)
+        assert done.returncode == 0, done.stderr
+        answers.add(done.stdout)
+    assert len(answers) == 1
