@@ -54,16 +54,16 @@ class RequestFacts:
         match kind:
             case "align":
                 return layouts.align(layout)
-            case "broadcast":
-                return layouts.broadcast(layout)
-            case "contiguous" if layout.strides is None:
-                return True
+            case "contiguous" | "broadcast" if layout.strides is None:
+                return kind == "contiguous"
         shape = self.shape(name)
         match kind:
             case "stride":
                 return layouts.stride(shape, layout, int(axis))
             case "contiguous":
                 return layouts.contiguous(shape, layout)
+            case "broadcast":
+                return layouts.broadcast(shape, layout)
         return layouts.max_offset(shape, layout)
 
     def _dtype(self, name: str) -> Any:
@@ -151,7 +151,7 @@ def _device_fact(facts: Mapping[str, Any], name: str) -> Any:
 def needed_names(key: str, shown: str, request: Request, lookup: Lookup) -> tuple[str, ...]:
     """Return the names that a person would give so that an open fact has a value: for a stride the sizes that it hangs on."""
     kind, _, rest = key.partition(":")
-    if kind in ("stride", "contiguous", "max_offset"):
+    if kind in ("stride", "contiguous", "max_offset", "broadcast"):
         from tessera_rules.model.terms import facts
 
         names = [fact.shown for term in shape_terms(request, rest.partition(":")[0]) for fact in facts(term) if lookup(fact.key) is UNKNOWN]

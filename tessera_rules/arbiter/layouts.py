@@ -25,7 +25,7 @@ def align(layout: StatedLayout) -> int:
 
 
 def stride(shape: Sequence[Size], layout: StatedLayout, axis: int) -> Size:
-    """Return the stride of an axis in elements. A size of 0 counts as 1, as NumPy has it.
+    """Return the stride of an axis in elements. A size of 0 counts as 1: nothing is read, and a leading dimension stays positive.
 
     >>> stride((4, 8, 16), PLAIN, 0), stride((4, UNKNOWN, 16), PLAIN, 0), stride((4, UNKNOWN, 16), PLAIN, 1)
     (128, <Unknown.UNKNOWN: 'unknown'>, 16)
@@ -66,13 +66,15 @@ def contiguous(shape: Sequence[Size], layout: StatedLayout) -> bool | Unknown:
     return UNKNOWN if open_sizes else True
 
 
-def broadcast(layout: StatedLayout) -> bool:
-    """Return whether some stride is 0; operands that nothing is stated of have none.
+def broadcast(shape: Sequence[Size], layout: StatedLayout) -> bool | Unknown:
+    """Return whether some stride is 0. Operands that nothing is stated of have none, and those without elements do not count.
 
-    >>> broadcast(PLAIN), broadcast(StatedLayout(strides=(0, 1)))
-    (False, True)
+    >>> broadcast((4, 8), PLAIN), broadcast((4, 8), StatedLayout(strides=(0, 1))), broadcast((0, 8), StatedLayout(strides=(0, 0)))
+    (False, True, False)
     """
-    return layout.strides is not None and 0 in layout.strides
+    if layout.strides is None or 0 not in layout.strides or 0 in shape:
+        return False
+    return UNKNOWN if UNKNOWN in shape else True
 
 
 def max_offset(shape: Sequence[Size], layout: StatedLayout) -> Size:

@@ -66,7 +66,8 @@ def outlook(entries: Sequence[Entry], ranking: Ranking) -> Outlook:
         if condition.value is None and (about & names or any(about & each.candidates for each in ranking.rules.forces)):
             variables[condition.variable] = None
     if len(variables) > MAX_VARIABLES:
-        return Outlook(names, exact=False, nobody=all(entry.state == "maybe" for entry in clear))
+        # Nobody is judged against a force here, which may turn out refused: no winner is named then.
+        return Outlook(names, exact=False, nobody=bool(ranking.rules.forces) or all(entry.state == "maybe" for entry in clear))
     possible: frozenset[str] = frozenset()
     nobody = False
     refusals: list[Standing] = []

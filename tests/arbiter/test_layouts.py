@@ -37,6 +37,17 @@ def test_stated_alignment(stated, align):
     assert facts(f"a.align={stated}")("align:a") == align
 
 
+def test_strides_of_dense_operands_agree_with_numpy():
+    for shape in itertools.product((1, 2, 3), repeat=3):
+        found = tuple(layouts.stride(shape, layouts.PLAIN, axis) for axis in range(3))
+        assert found == tuple(step // 4 for step in np.zeros(shape, np.float32).strides), shape
+
+
+def test_a_size_of_zero_leaves_a_leading_dimension_positive():
+    assert facts("M=4 K=0 N=0")("stride:a:0") == 1
+    assert facts("M=4 K=0 N=8 a.strides=0,0")("broadcast:a") is False
+
+
 def test_contiguity_agrees_with_numpy():
     for shape in itertools.product((0, 1, 2, 3), repeat=3):
         for strides in itertools.product((0, 1, 2, 3, 6, 9), repeat=3):
@@ -58,7 +69,7 @@ def test_an_open_answer_is_right_for_every_completion():
         completions = list(itertools.product(*((0, 1, 2, 5) if isinstance(size, Unknown) else (size,) for size in shape)))
         for strides in itertools.product((0, 1, 2, 4), repeat=3):
             layout = StatedLayout(strides=strides)
-            for function in (layouts.contiguous, layouts.max_offset):
+            for function in (layouts.contiguous, layouts.max_offset, layouts.broadcast):
                 said = function(shape, layout)
                 found = {function(whole, layout) for whole in completions}
                 assert said is UNKNOWN or found == {said}, (function.__name__, shape, strides)

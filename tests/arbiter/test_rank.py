@@ -336,6 +336,21 @@ def test_with_much_open_only_what_holds_by_itself_is_said():
     assert ask(top, "dtype=f32 N=1 K=1").winner == "h"
 
 
+def test_with_much_open_no_winner_is_named_that_a_force_may_undo():
+    many = [candidate(f"m{index}", requires=[f"M == {index}"]) for index in range(14)]
+    rules = ruleset(candidate("h", "hand_tuned"), *many, candidate("x", requires=["N == 7"]), rules=[rule("pin", "force x", when="M == 99")])
+    decision = ask(rules, "dtype=f32 N=1 K=1")
+    assert (decision.winner, decision.tag) == (None, "undecided")
+
+
+def test_who_is_behind_somebody_that_a_preference_may_push_aside_can_still_win():
+    rules = ruleset(
+        candidate("y", "hand_tuned"), candidate("x", "emitted"), candidate("z", "synthesized", requires=["M == 4"]), rules=[rule("r", "prefer z over y")]
+    )
+    assert words_of(ask(rules, "dtype=f32 N=1 K=1")) == {"y": "undecided", "x": "undecided", "z": "outranked"}
+    assert ask(rules, "dtype=f32 M=4 N=1 K=1").winner == "x"
+
+
 def test_everybody_undecided_and_nobody_sure():
     decision = ask(ruleset(candidate("x", requires=["M == 4"])), "dtype=f32 N=1 K=1")
     assert (decision.winner, decision.tag, decision.criterion) == (None, "undecided", "undecided")
