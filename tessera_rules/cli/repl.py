@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         from tessera_rules.repl.prompt import interact
 
         streams.say(f"{len(arbiter.ruleset.candidates)} candidates of {len(arbiter.ruleset.ops)} ops; `help` says what can be typed, Tab completes")
-        return interact(console, history_file(), streams.stdout, colour=streams.paint(streams.stdout).on)
+        return interact(console, history_file(), streams.stdout, colour=streams.paint(streams.stdout).colour)
     failed = 0
     for text in chunks(streams.stdin):
         reply = console.execute(text)
