@@ -131,7 +131,7 @@ def adapt(function: Callable[..., Any], binding: PythonBinding, op: Op, honours:
         path=path,
         operands=tuple(name for name in op.operands if taken(name)),
         attrs=tuple(name for name in op.attrs if taken(name) and name not in binding.constants),
-        extras=frozenset(name for name in EXTRAS if name in names),
+        extras=frozenset(name for name in EXTRAS if name in names and name not in op.attrs),
         constants=dict(binding.constants),
         by_position=tuple(p.name for p in plain if p.kind is p.POSITIONAL_ONLY and p.name in known),
     )
