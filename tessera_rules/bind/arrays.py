@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any, Literal
 
@@ -75,16 +76,27 @@ class ArrayView:
     @property
     def extent(self) -> tuple[int, int]:
         """The addresses of the first byte that the elements reach and of the one past the last."""
-        if not self.size:
-            return self.address, self.address
-        low = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True) if s < 0)
-        high = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True) if s > 0)
-        return self.address + low * self.item_bytes, self.address + (high + 1) * self.item_bytes
+        low, high = reach(self.shape, self.strides)
+        return self.address + low * self.item_bytes, self.address + high * self.item_bytes
 
     @property
     def on_host(self) -> bool:
         """Whether the memory can be read from here."""
         return self.device == "cpu"
+
+
+@lru_cache(maxsize=4096)
+def reach(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
+    """Return the lowest element offset that is reached, and the one past the highest; both 0 where there are no elements.
+
+    >>> reach((2, 3), (3, 1)), reach((2, 3), (-8, 1)), reach((0, 3), (3, 1))
+    ((0, 6), (-8, 3), (0, 0))
+    """
+    if 0 in shape:
+        return 0, 0
+    low = sum((n - 1) * s for n, s in zip(shape, strides, strict=True) if s < 0)
+    high = sum((n - 1) * s for n, s in zip(shape, strides, strict=True) if s > 0)
+    return low, high + 1
 
 
 def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:

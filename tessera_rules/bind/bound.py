@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,38 @@ from tessera_rules.declined import Declined
 from tessera_rules.errors import OperandError
 from tessera_rules.machine.cpu import usable_cores
 from tessera_rules.model.request import Request
-from tessera_rules.model.values import Candidate, NativeBinding, Op, PythonBinding
+from tessera_rules.model.terms import reads
+from tessera_rules.model.values import Candidate, NativeBinding, Op, Operand, PythonBinding
 
+HOST_TARGETS = ("x86", "arm", "cpu")
+"""Targets that compute in host memory."""
 MEMO = 256
 """Layouts whose arguments are kept for each bound candidate."""
+
+
+@define(eq=False)
+class Plan:
+    """What every call of one request shares: the contract of results, and what each operand must be."""
+
+    request: Request
+    results: tuple[Contract, ...]
+    operands: tuple[tuple[Operand, tuple[int, ...], str | None], ...]
+
+    @staticmethod
+    def of(request: Request) -> Plan:
+        """Return the plan of a request."""
+        facts = RequestFacts(request)
+        given = [operand for name, operand in request.op.operands.items() if not operand.optional or name in request.given]
+        sizes = {operand.name: facts.sizes(operand.shape) for operand in given}
+        for name, shape in sizes.items():
+            if UNKNOWN in shape:
+                raise OperandError(f"the sizes of operand '{name}' of {request.op.name} are still open", hint="state every dimension")
+        dtypes = [facts(f"dtype:{operand.name}") for operand in given]
+        expected = tuple(
+            (operand, tuple(int(n) for n in sizes[operand.name] if n is not UNKNOWN), None if dtype is UNKNOWN else _stored(dtype))
+            for operand, dtype in zip(given, dtypes, strict=True)
+        )
+        return Plan(request, contracts(request), expected)
 
 
 @define(eq=False)
@@ -34,6 +62,14 @@ class Bound:
     op: Op = field(repr=lambda op: op.name)
     digest: str = field(repr=False)
     device_facts: Mapping[str, Any] = field(factory=dict, kw_only=True, repr=False)
+    last: Plan | None = field(default=None, init=False, repr=False)
+
+    def plan(self, request: Request) -> Plan:
+        """Return the plan of a request; that of the last one is kept."""
+        last = self.last
+        if last is None or last.request is not request:
+            last = self.last = Plan.of(request)
+        return last
 
     def call(
         self,
@@ -91,34 +127,30 @@ class _Frame:
         """Return the frame of a call, its operands and outputs checked."""
         given = {name: arrays[name] for name in bound.op.operands if arrays.get(name) is not None}
         seen = {name: views[name] if views is not None and name in views else view(x, name) for name, x in given.items()}
-        results = contracts(request)
-        frame = _Frame(bound, request, given, seen, results, {}, out is not None, threads, stream, poison)
-        frame.check_operands()
+        plan = bound.plan(request)
+        frame = _Frame(bound, request, given, seen, plan.results, {}, out is not None, threads, stream, poison)
+        frame.check_operands(plan)
         if out is not None:
             frame.take_outs(out)
         return frame
 
-    def check_operands(self) -> None:
-        """Hold operands to the request: presence, shape, dtype, place; what is written to can be written."""
-        op, facts = self.bound.op, RequestFacts(self.request)
-        for name, operand in op.operands.items():
-            it = self.views.get(name)
+    def check_operands(self, plan: Plan) -> None:
+        """Hold operands to the request: presence, shape, dtype; what is written to can be written."""
+        op = self.bound.op
+        for operand, shape, dtype in plan.operands:
+            it = self.views.get(operand.name)
             if it is None:
-                if not operand.optional:
-                    raise OperandError(f"operand '{name}' of {op.name} is missing")
-                if name in self.request.given:
-                    raise OperandError(f"operand '{name}' of {op.name} is given in the request, and is not here")
-                continue
-            if operand.optional and name not in self.request.given:
-                raise OperandError(f"operand '{name}' of {op.name} is here, and not given in the request")
-            shape = facts.sizes(operand.shape)
+                said = "is given in the request, and is not here" if operand.optional else "is missing"
+                raise OperandError(f"operand '{operand.name}' of {op.name} {said}", span=operand.span)
             if it.shape != shape:
-                raise OperandError(f"operand '{name}' of {op.name} has shape {list(it.shape)}, and the request says {list(shape)}", span=operand.span)
-            dtype = facts(f"dtype:{name}")
-            if dtype is not UNKNOWN and it.dtype != dtype and not (dtype == "tf32" and it.dtype == "f32"):
-                raise OperandError(f"operand '{name}' of {op.name} is {it.dtype}, and the request says {dtype}", span=operand.span)
+                raise OperandError(f"operand '{operand.name}' of {op.name} has shape {list(it.shape)}, and the request says {list(shape)}", span=operand.span)
+            if dtype is not None and it.dtype != dtype:
+                raise OperandError(f"operand '{operand.name}' of {op.name} is {it.dtype}, and the request says {dtype}", span=operand.span)
             if operand.inout and it.readonly:
-                raise OperandError(f"operand '{name}' of {op.name} is written to, and this array is read-only")
+                raise OperandError(f"operand '{operand.name}' of {op.name} is written to, and this array is read-only")
+        if len(self.views) > len(plan.operands):
+            name = next(name for name in self.views if all(name != operand.name for operand, _, _ in plan.operands))
+            raise OperandError(f"operand '{name}' of {op.name} is here, and not given in the request")
 
     def take_outs(self, out: Any) -> None:
         """Take the caller's outputs. Raises `OperandError` where one does not fit."""
@@ -161,9 +193,8 @@ class _Frame:
                 final.append(target)
                 continue
             x = self._held(result, x)
-            if target is not None and not np.may_share_memory(as_numpy(x), as_numpy(target)):
-                np.copyto(as_numpy(target), as_numpy(x), casting="no")
-                x = target
+            if target is not None:
+                _copied(x, target)
             final.append(target if target is not None else as_kind(x, self.prototype))
         return final[0] if len(final) == 1 else tuple(final)
 
@@ -177,6 +208,13 @@ class _Frame:
         if it.dtype != _stored(result.dtype):
             raise KernelFailed(f"returned {it.dtype} where '{result.name}' is {result.dtype}")
         return x
+
+
+def _copied(x: Any, target: Any) -> None:
+    """Put a result where the caller wants it, unless it lies there."""
+    one, two = view(x), view(target)
+    if (one.address, one.strides) != (two.address, two.strides):
+        np.copyto(as_numpy(target), as_numpy(x), casting="no")
 
 
 def _stored(dtype: str) -> str:
@@ -220,14 +258,23 @@ class NativeBound(Bound):
     path: str
     function: Any = field(repr=False)
     memo: dict[Any, Prepared] = field(factory=dict, repr=False)
+    reads_align: bool = field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        binding = self.candidate.bind
+        assert isinstance(binding, NativeBinding)
+        terms = [argument.value for argument in binding.arguments if argument.value is not None]
+        terms += [clause.term for clause in self.candidate.implied] + ([self.candidate.workspace] if self.candidate.workspace is not None else [])
+        self.reads_align = any(key.startswith("align:") for term in terms for key in reads(term))
 
     def run(self, frame: _Frame) -> tuple[Any, ...]:
         """Check memory, pack, enter, and read the status."""
         frame.make_outs()
         outs = {name: view(x, name) for name, x in frame.outs.items()}
-        check_memory(self.candidate, frame.views, outs)
-        prepared = self._prepared(frame, outs)
-        addresses = {name: it.address or _NOWHERE for name, it in (frame.views | outs).items()}
+        both = frame.views | outs
+        check_memory(self.candidate, both, (*outs, *(result.inout for result in frame.results if result.inout is not None)))
+        prepared = self._prepared(frame, outs, both)
+        addresses = {name: it.address or _NOWHERE for name, it in both.items()}
         binding = self.candidate.bind
         assert isinstance(binding, NativeBinding)
         status = status_of(binding, prepared(addresses))
@@ -241,10 +288,11 @@ class NativeBound(Bound):
         """Return what a call passes."""
         return Call(self.candidate, frame.request, frame.views, outs, frame.results, frame.threads, self.device_facts)
 
-    def _prepared(self, frame: _Frame, outs: Mapping[str, ArrayView]) -> Prepared:
+    def _prepared(self, frame: _Frame, outs: Mapping[str, ArrayView], both: Mapping[str, ArrayView]) -> Prepared:
         request = frame.request
-        layouts = tuple((name, it.shape, it.strides, it.dtype, it.align) for name, it in (*frame.views.items(), *outs.items()))
-        key = (layouts, request.dtype, tuple(request.attrs.values()), tuple(request.dims.values()), frame.threads, request.device)
+        layouts = tuple([(name, it.shape, it.strides, it.dtype) for name, it in both.items()])
+        aligns = tuple([it.align for it in both.values()]) if self.reads_align else ()
+        key = (layouts, aligns, request.dtype, tuple(request.attrs.values()), tuple(request.dims.values()), frame.threads, request.device)
         found = self.memo.get(key)
         if found is None:
             if len(self.memo) >= MEMO:
@@ -260,31 +308,35 @@ _NOWHERE = int(_EMPTY.__array_interface__["data"][0])
 """Where an operand without elements points whose owner gives it no address: no null reaches native code."""
 
 
-def check_memory(candidate: Candidate, views: Mapping[str, ArrayView], outs: Mapping[str, ArrayView]) -> None:
-    """Hold memory to what native code takes for granted: a place that the target reaches, extents inside buffers, no overlap.
+def check_memory(candidate: Candidate, arrays: Mapping[str, ArrayView], written: Collection[str]) -> None:
+    """Hold memory to what native code takes for granted: a place that the target reaches, extents inside buffers, no overlap
+    of what is written with anything else.
 
     Raises: `OperandError`.
-    """
-    for name, it in (*views.items(), *outs.items()):
-        if not it.on_host and candidate.target in ("x86", "cpu", "arm"):
+    """  # fmt: skip
+    spans: dict[str, tuple[int, int]] = {}
+    for name, it in arrays.items():
+        if it.device != "cpu" and candidate.target in HOST_TARGETS:
             raise OperandError(f"operand '{name}' lies on {it.device}, and target {candidate.target} computes in host memory")
-        if not it.size:
+        low, high = span = it.extent
+        if low == high:
             continue
         if not it.address:
             raise OperandError(f"operand '{name}' has no address")
         if it.address % min(it.item_bytes, 8):
             raise OperandError(f"operand '{name}' lies at an address that is no multiple of its {it.item_bytes}-byte elements", hint="copy it")
-        low, high = it.extent
         if it.buffer is not None and (low < it.buffer[0] or high > it.buffer[1]):
             outside = max(it.buffer[0] - low, high - it.buffer[1])
             raise OperandError(f"operand '{name}' reaches {outside} bytes outside of its buffer (shape {list(it.shape)}, strides {list(it.strides)})")
-    for name, it in outs.items():
-        if it.size and any(s == 0 and n > 1 for n, s in zip(it.shape, it.strides, strict=True)):
+        spans[name] = span
+    for name in written:
+        if name not in spans:
+            continue
+        it, (low, high) = arrays[name], spans[name]
+        if 0 in it.strides and any(s == 0 and n > 1 for n, s in zip(it.shape, it.strides, strict=True)):
             raise OperandError(f"output '{name}' has a stride of 0: its elements lie on top of each other")
-        low, high = it.extent
-        for other, that in views.items():
-            start, end = that.extent
-            if it.size and that.size and low < end and start < high:
+        for other, (start, end) in spans.items():
+            if low < end and start < high and other != name:
                 raise OperandError(f"output '{name}' lies over operand '{other}'", hint="give an output of its own")
 
 

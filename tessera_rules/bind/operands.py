@@ -282,5 +282,5 @@ def _results(op: Op, dtype: str | None, dims: Mapping[str, int], attrs: Mapping[
 
 
 def _layout(operand: Operand, it: ArrayView) -> StatedLayout:
-    """Return what a request says of an array: alignment, strides in elements, and its dtype where the op leaves a choice."""
-    return StatedLayout(it.align, it.strides, it.dtype if operand.dtypes is not None and len(operand.dtypes) > 1 else None)
+    """Return what a request says of an array: alignment, strides in elements where they are not dense, and its dtype where the op leaves a choice."""
+    return StatedLayout(it.align, None if it.contiguous else it.strides, it.dtype if operand.dtypes is not None and len(operand.dtypes) > 1 else None)

@@ -90,6 +90,7 @@ def usable_cores() -> int:
     return max(1, min(count, quota or count))
 
 
+@lru_cache(maxsize=4)
 def _quota(path: Path) -> int | None:
     """Return the whole cores of a ``cpu.max``, rounded up, or None where there is no limit."""
     try:
