@@ -85,6 +85,13 @@ def test_all_members_agree_modulo_the_modulus(drawn: tuple[IntegerSet, set[int]]
 
 def test_congruences_meet_by_the_chinese_remainder_theorem() -> None:
     assert (multiples(4, 1) & multiples(6, 0)).empty
+    m, n = 6 * 1_000_003, 6 * 1_000_033
+    shared = multiples(m, 9) & multiples(n, 21)
+    assert shared.low is None
+    found = shared.first(0)
+    assert found is not None
+    assert (found % m, found % n) == (9, 21)
+    assert (multiples(m, 9) & multiples(n, 22)).empty
     met = multiples(10**9 + 7, 3) & multiples(10**9 + 9, 5)
     first = met.first(0)
     assert met.exact

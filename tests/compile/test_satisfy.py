@@ -119,6 +119,12 @@ def test_small_values_are_preferred_and_unread_names_get_one_too() -> None:
     assert satisfy([], {"dim:N": between(3, 2)}) is None
 
 
+def test_none_is_never_said_where_values_were_left_untried() -> None:
+    hidden = 1_234_321  # no bound, no power of two, no constant of the condition
+    assert satisfy([t("eq", t("sub", t("mul", M, M), M), hidden * (hidden - 1))]) is not None
+    assert satisfy([t("eq", t("mod", t("mul", M, M), 1009), 1000), t("eq", t("mod", t("mul", M, N), 1013), 1000)]) is not None
+
+
 def test_what_is_too_much_is_undecided_soon() -> None:
     cubes = t("eq", t("add", t("mul", t("mul", M, M), M), t("mul", t("mul", N, N), N)), t("mul", t("mul", K, K), K))
     started = time.process_time()

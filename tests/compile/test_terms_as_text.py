@@ -132,7 +132,7 @@ EXACT = [
 
 
 @pytest.mark.parametrize(("term", "text"), EXACT, ids=[text for _, text in EXACT])
-def test_brackets_stand_where_the_meaning_needs_them(term: Apply, text: str) -> None:
+def test_D10_brackets_stand_where_the_meaning_needs_them(term: Apply, text: str) -> None:
     assert show(term) == text
     assert show(read(text)) == text
 

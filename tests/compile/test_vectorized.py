@@ -117,6 +117,12 @@ def test_nothing_wraps() -> None:
     assert small.exact_elements == 0
 
 
+def test_integer_functions_are_exact_at_every_power_of_two() -> None:
+    edges = np.array([(1 << k) + by for k in range(63) for by in (-1, 0, 1)] + [2**63 - 1, 0, -1, -(2**63)])
+    for term in (*(t("eq", t("log2", M), k) for k in range(0, 64, 7)), t("is_pow2", M), t("eq", t("gcd", M, 48), 16), t("gt", t("align_up", M, 4096), M)):
+        agree(term, {"dim:M": edges}, len(edges))
+
+
 def test_words_lists_and_wrong_types() -> None:
     number = np.array([1, 2, 3])
     for term in (
