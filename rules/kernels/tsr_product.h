@@ -22,7 +22,9 @@
 #define LANES ((int64_t)(VECTOR_BYTES / sizeof(acc_t)))
 #define TILE_COLUMNS (2 * LANES)
 #define STEP_K 256
+#define STEP_PANELS 4 /* panels of b that are packed together: whole cache lines of its rows */
 #define BLOCK_ROWS 128
+#define FEW_ROWS 2 /* up to here packing b costs more than it saves */
 #define ACC_TARGET ((int64_t)1 << 19) /* numbers of a block of sums, where N allows: 4 MiB of f64 */
 
 typedef acc_t vector_t __attribute__((vector_size(VECTOR_BYTES)));
@@ -37,26 +39,20 @@ typedef const int32_t *words_t;
 
 struct rows_buffer {
     int64_t rows, ld; /* at most so many rows at a time; distance of rows in sums */
-    acc_t *packed, *sums;
+    acc_t *packed, *panels, *sums;
 };
-
-static inline vector_t load_vector(const acc_t *p) {
-    vector_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static inline void store_vector(acc_t *p, vector_t v) { memcpy(p, &v, sizeof v); }
 
 /* sums[rows, TILE_COLUMNS] += left[depth, TILE_ROWS]^T right[depth, TILE_COLUMNS]; `rows` is a constant after inlining. */
 static inline __attribute__((always_inline)) void tile_of(const int rows, int64_t depth, const acc_t *left, const acc_t *right, acc_t *sums, int64_t ld) {
     vector_t c0[TILE_ROWS], c1[TILE_ROWS];
     for (int i = 0; i < rows; i++) {
-        c0[i] = load_vector(sums + i * ld);
-        c1[i] = load_vector(sums + i * ld + LANES);
+        memcpy(&c0[i], sums + i * ld, sizeof c0[i]);
+        memcpy(&c1[i], sums + i * ld + LANES, sizeof c1[i]);
     }
     for (int64_t k = 0; k < depth; k++) {
-        vector_t b0 = load_vector(right), b1 = load_vector(right + LANES);
+        vector_t b0, b1;
+        memcpy(&b0, right, sizeof b0);
+        memcpy(&b1, right + LANES, sizeof b1);
         for (int i = 0; i < rows; i++) {
             c0[i] += left[i] * b0;
             c1[i] += left[i] * b1;
@@ -65,8 +61,8 @@ static inline __attribute__((always_inline)) void tile_of(const int rows, int64_
         right += TILE_COLUMNS;
     }
     for (int i = 0; i < rows; i++) {
-        store_vector(sums + i * ld, c0[i]);
-        store_vector(sums + i * ld + LANES, c1[i]);
+        memcpy(sums + i * ld, &c0[i], sizeof c0[i]);
+        memcpy(sums + i * ld + LANES, &c1[i], sizeof c1[i]);
     }
 }
 
@@ -92,11 +88,14 @@ static inline int rows_buffer_make(struct rows_buffer *buffer, int64_t M, int64_
     int64_t rows = min_i64(BLOCK_ROWS, ACC_TARGET / buffer->ld) / TILE_ROWS * TILE_ROWS;
     buffer->rows = max_i64(TILE_ROWS, rows);
     if (M < buffer->rows) buffer->rows = (M + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
-    size_t packed = (size_t)buffer->rows * STEP_K, sums = (size_t)buffer->rows * (size_t)buffer->ld * (size_t)count;
-    if (sums > SIZE_MAX / sizeof(acc_t) - packed) return 0;
-    buffer->packed = malloc((packed + sums) * sizeof(acc_t));
-    buffer->sums = buffer->packed == NULL ? NULL : buffer->packed + packed;
-    return buffer->packed != NULL;
+    size_t packed = (size_t)buffer->rows * STEP_K, panels = (size_t)(STEP_K * STEP_PANELS * TILE_COLUMNS);
+    size_t sums = (size_t)buffer->rows * (size_t)buffer->ld * (size_t)count;
+    if (sums > SIZE_MAX / sizeof(acc_t) - packed - panels) return 0;
+    buffer->packed = malloc((packed + panels + sums) * sizeof(acc_t));
+    if (buffer->packed == NULL) return 0;
+    buffer->panels = buffer->packed + packed;
+    buffer->sums = buffer->panels + panels;
+    return 1;
 }
 
 static inline void rows_buffer_free(struct rows_buffer *buffer) { free(buffer->packed); }
@@ -129,11 +128,7 @@ static inline int pack_rows(acc_t *packed, struct matrix a, int64_t rows, int64_
 /* panel[k][j] = b[k, j], with zeros beyond `columns`. */
 static inline void pack_panel(acc_t *restrict panel, struct matrix b, int64_t depth, int64_t columns) {
     if (columns < TILE_COLUMNS) memset(panel, 0, (size_t)(depth * TILE_COLUMNS) * sizeof(acc_t));
-    if (b.column == 1 && columns == TILE_COLUMNS) {
-        for (int64_t k = 0; k < depth; k++) {
-            for (int64_t j = 0; j < TILE_COLUMNS; j++) panel[k * TILE_COLUMNS + j] = load_elem(b.data[k * b.row + j]);
-        }
-    } else if (b.column == 1) {
+    if (b.column == 1) {
         for (int64_t k = 0; k < depth; k++) {
             for (int64_t j = 0; j < columns; j++) panel[k * TILE_COLUMNS + j] = load_elem(b.data[k * b.row + j]);
         }
@@ -144,19 +139,74 @@ static inline void pack_panel(acc_t *restrict panel, struct matrix b, int64_t de
     }
 }
 
+/* panels[p][k][j] = b[k, p TILE_COLUMNS + j], with zeros beyond `columns`; row by row of b where its rows are dense. */
+static inline void pack_panels(acc_t *restrict panels, struct matrix b, int64_t depth, int64_t columns) {
+    if (b.column == 1 && columns == STEP_PANELS * TILE_COLUMNS) {
+        for (int64_t k = 0; k < depth; k++) {
+            for (int64_t p = 0; p < STEP_PANELS; p++) {
+                acc_t *to = panels + (p * depth + k) * TILE_COLUMNS;
+                const elem_t *from = b.data + k * b.row + p * TILE_COLUMNS;
+                for (int64_t j = 0; j < TILE_COLUMNS; j++) to[j] = load_elem(from[j]);
+            }
+        }
+        return;
+    }
+    for (int64_t j = 0; j < columns; j += TILE_COLUMNS) {
+        struct matrix part = {b.data + j * b.column, b.row, b.column};
+        pack_panel(panels + j * depth, part, depth, min_i64(TILE_COLUMNS, columns - j));
+    }
+}
+
+/* One row of sums over dense rows of b, read where they lie: sums[j] += sum over k of left[k] b[k, j], in order of k. */
+static inline void add_rows(acc_t *restrict sums, const acc_t *left, const elem_t *b, int64_t step, int64_t depth, int64_t N) {
+    int64_t k = 0;
+    for (; k + 4 <= depth; k += 4) {
+        const elem_t *b0 = b + k * step, *b1 = b0 + step, *b2 = b1 + step, *b3 = b2 + step;
+        acc_t a0 = left[k], a1 = left[k + 1], a2 = left[k + 2], a3 = left[k + 3];
+        for (int64_t j = 0; j < N; j++) {
+            acc_t sum = sums[j];
+            sum += a0 * load_elem(b0[j]);
+            sum += a1 * load_elem(b1[j]);
+            sum += a2 * load_elem(b2[j]);
+            sum += a3 * load_elem(b3[j]);
+            sums[j] = sum;
+        }
+    }
+    for (; k < depth; k++) {
+        for (int64_t j = 0; j < N; j++) sums[j] += left[k] * load_elem(b[k * step + j]);
+    }
+}
+
+static inline int few_rows(acc_t *sums, int64_t ld, struct matrix a, struct matrix b, int64_t rows, int64_t N, int64_t depth, words_t prologue) {
+    acc_t line[STEP_K];
+    for (int64_t i = 0; i < rows; i++) {
+        load_row(line, a.data + i * a.row, a.column, depth);
+        if (!apply_prologue(prologue, line, depth)) return 0;
+        add_rows(sums + i * ld, line, b.data, b.row, depth, N);
+    }
+    return 1;
+}
+
 /* sums[i, j] = sum over k of f(a[i, k]) b[k, j] for `rows` <= buffer->rows rows; 0 where a word of the prologue is unknown. */
 static inline int product_rows(const struct rows_buffer *buffer, acc_t *sums, struct matrix a, struct matrix b, int64_t rows, int64_t N, int64_t K, words_t prologue) {
-    acc_t panel[STEP_K * (2 * VECTOR_BYTES / sizeof(acc_t))];
     memset(sums, 0, (size_t)(rows * buffer->ld) * sizeof(acc_t));
     for (int64_t k = 0; k < K; k += STEP_K) {
         int64_t depth = min_i64(STEP_K, K - k);
-        struct matrix left = {a.data + k * a.column, a.row, a.column};
+        struct matrix left = {a.data + k * a.column, a.row, a.column}, right = {b.data + k * b.row, b.row, b.column};
+        if (rows <= FEW_ROWS && b.column == 1) {
+            if (!few_rows(sums, buffer->ld, left, right, rows, N, depth, prologue)) return 0;
+            continue;
+        }
         if (!pack_rows(buffer->packed, left, rows, depth, prologue)) return 0;
-        for (int64_t j = 0; j < N; j += TILE_COLUMNS) {
-            struct matrix right = {b.data + k * b.row + j * b.column, b.row, b.column};
-            pack_panel(panel, right, depth, min_i64(TILE_COLUMNS, N - j));
+        for (int64_t j0 = 0; j0 < N; j0 += STEP_PANELS * TILE_COLUMNS) {
+            int64_t columns = min_i64(STEP_PANELS * TILE_COLUMNS, N - j0);
+            struct matrix part = {right.data + j0 * b.column, b.row, b.column};
+            pack_panels(buffer->panels, part, depth, columns);
             for (int64_t i = 0; i < rows; i += TILE_ROWS) {
-                tile(min_i64(TILE_ROWS, rows - i), depth, buffer->packed + i * depth, panel, sums + i * buffer->ld + j, buffer->ld);
+                for (int64_t j = 0; j < columns; j += TILE_COLUMNS) {
+                    acc_t *to = sums + i * buffer->ld + j0 + j;
+                    tile(min_i64(TILE_ROWS, rows - i), depth, buffer->packed + i * depth, buffer->panels + j * depth, to, buffer->ld);
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 #include "tsr_product.h"
 #include "tsr_rows.h"
 
-#define BLOCK_QUERIES 64
+#define BLOCK_QUERIES 128
 #define BLOCK_KEYS 64
 /* The weight of a key that is not seen: it adds nothing, and is told from a weight that underflowed by its sign. */
 #define HIDDEN (-0.0)
@@ -171,7 +171,7 @@ static void attend(const struct head *h, struct buffers *to) {
  *
  * A key that is hidden, or whose score is -Inf, adds nothing even where its values are NaN or Inf; a query that sees no key
  * gives zeros; a NaN or +Inf score makes the query's row NaN. Strides are in elements, any sign, 0 too; `out` is C-contiguous
- * and overlaps no operand. Empty sizes write nothing (Skv = 0: zeros). Buffers of 64 rows of head_dim, Dv and 64 keys, whatever
+ * and overlaps no operand. Empty sizes write nothing (Skv = 0: zeros). Buffers of 128 rows of head_dim, Dv and 64 keys, whatever
  * Sq and Skv; status 2 where they are not to be had, or heads do not come in groups. */
 int32_t tsr_attention(const elem_t *q, const elem_t *k, const elem_t *v, const elem_t *mask, elem_t *out, int64_t B, int64_t Hq, int64_t Hkv, int64_t Sq, int64_t Skv,
                       int64_t head_dim, int64_t Dv, int64_t sq0, int64_t sq1, int64_t sq2, int64_t sq3, int64_t sk0, int64_t sk1, int64_t sk2, int64_t sk3, int64_t sv0,

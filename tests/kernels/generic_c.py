@@ -1,5 +1,6 @@
 """The shipped C kernels, compiled and called by ctypes alone: a loader for their own tests, without the binding of the rules.
 
+``KERNEL_TEST_CC`` names another compiler, ``KERNEL_TEST_MARCH`` another chip than this one (x86-64-v3, x86-64);
 ``KERNEL_TEST_SANITIZE=1`` compiles them with the address and undefined-behaviour sanitizers (and needs their runtime loaded
 first: ``LD_PRELOAD="$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)"``).
 """
@@ -22,8 +23,9 @@ import numpy as np
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "rules" / "kernels"
-FLAGS = ("-O3", "-march=native", "-fno-math-errno")
-SANITIZERS = ("-O1", "-g", "-march=native", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+MARCH = f"-march={os.environ.get('KERNEL_TEST_MARCH', 'native')}"
+FLAGS = ("-O3", MARCH, "-fno-math-errno")
+SANITIZERS = ("-O1", "-g", MARCH, "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 DTYPES: dict[str, Any] = {
     "f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16,
     "i8": np.int8, "i32": np.int32, "c64": np.complex64, "c128": np.complex128,
@@ -36,7 +38,7 @@ STORED = {"f64": 2.0**-53, "f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
 SUMMED = {"f64": 2.0**-53, "f32": 2.0**-53, "f16": 2.0**-24, "bf16": 2.0**-24}
 SMALLEST = {"f64": 2.0**-1074, "f32": 2.0**-149, "f16": 2.0**-24, "bf16": 2.0**-133}
 ACTS = ("relu", "gelu", "gelu_erf", "silu", "sigmoid", "tanh")
-compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler `cc` here")
+compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="compiler: no cc on PATH")
 
 i8 = ctypes.c_int8
 i32 = ctypes.c_int32

@@ -146,6 +146,18 @@ def test_large_scores_do_not_overflow(dtype: str) -> None:
     assert_within(attention(q, k, v, dtype, scale=1.0), want, SUMMED[dtype] * spread, dtype)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_querys_bits_do_not_depend_on_the_queries_beside_it(dtype: str) -> None:
+    rng = np.random.default_rng(18)
+    q, k, v = normal(rng, (2, 2, 150, 9), dtype), normal(rng, (2, 2, 211, 9), dtype), normal(rng, (2, 2, 211, 7), dtype)
+    whole, causal = attention(q, k, v, dtype), attention(q, k, v, dtype, causal=True, window=70)
+    for i in (0, 3, 127, 128, 149):
+        assert attention(q[1:, :, i : i + 1], k[1:], v[1:], dtype).tobytes() == np.ascontiguousarray(whole[1:, :, i : i + 1]).tobytes()
+        reach = i + 1 + 211 - 150  # the keys up to its place: alone, it stands at the last of them
+        alone = attention(q[:, :, i : i + 1], k[:, :, :reach], v[:, :, :reach], dtype, causal=True, window=70)
+        assert alone.tobytes() == np.ascontiguousarray(causal[:, :, i : i + 1]).tobytes()
+
+
 def test_attention_of_nothing_and_of_ungrouped_heads() -> None:
     x = np.ones((1, 3, 2, 4))
     assert attention(x[:, :, :0], x, x, "f64").shape == (1, 3, 0, 4)

@@ -217,3 +217,15 @@ def test_a_wide_row_is_reduced_whole() -> None:
     a, b = normal(rng, (6, 3), "f32"), normal(rng, (3, 150_001), "f32", 0.01)
     got = fused(a, b, "f32", reduction="softmax")
     assert_within(got, fused_wide(a, b, None, None, (), (), "softmax", 0), 1e-14, "f32")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_rows_bits_do_not_depend_on_the_rows_beside_it(dtype: str) -> None:
+    """What `batch_invariant` promises: one row alone takes another path through the code, and gives the same bits."""
+    rng = np.random.default_rng(10)
+    a, b, bias = normal(rng, (131, 300), dtype), normal(rng, (300, 70), dtype), normal(rng, (70,), dtype)
+    whole, fused_whole = matmul(a, b, dtype), fused(a, b, dtype, bias=bias, epilogue=("bias", "gelu"), reduction="softmax")
+    for rows in (slice(0, 1), slice(4, 6), slice(127, 130), slice(130, 131), slice(9, 18)):
+        assert matmul(a[rows], b, dtype).tobytes() == whole[rows].tobytes()
+        assert matmul(a[rows], views(b)["transposed"], dtype).tobytes() == whole[rows].tobytes()
+        assert fused(a[rows], b, dtype, bias=bias, epilogue=("bias", "gelu"), reduction="softmax").tobytes() == fused_whole[rows].tobytes()
