@@ -15,7 +15,7 @@ $(STAMP): pyproject.toml
 	touch $@
 
 demo: $(STAMP)
-	$(BIN)/python benchmarks/demo.py
+	$(BIN)/python docs/examples/demo.py
 
 test: lint types unit
 

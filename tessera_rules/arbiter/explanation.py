@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tessera_rules.arbiter.decision import Decision, Residual, Verdict
 from tessera_rules.arbiter.reasons import CRITERION_TEXT, spelled, word_of
-from tessera_rules.model.request import Request
+from tessera_rules.model.request import DEFAULT_ALIGN, Request
 from tessera_rules.source import Span
 
 Paint = Callable[[str, str], str]
@@ -59,7 +59,7 @@ def request_words(request: Request) -> str:
     if request.given:
         words.append(f"given={','.join(name for name in request.op.operands if name in request.given)}")
     for name, layout in request.layouts.items():
-        words += [f"{name}.align={layout.align}"] if layout.align is not None else []
+        words += [f"{name}.align={layout.align}"] if layout.align not in (None, DEFAULT_ALIGN) else []
         words += [f"{name}.strides={','.join(map(str, layout.strides))}"] if layout.strides is not None else []
         words += [f"{name}.dtype={layout.dtype}"] if layout.dtype is not None else []
     for word, names in (("allow", request.allow), ("require", request.require)):

@@ -88,7 +88,7 @@ def place(values: Array, request: Request, name: str) -> Array:
     high = sum((size - 1) * stride for size, stride in zip(values.shape, strides, strict=True) if stride > 0 and size)
     span = (high - low + 1) if values.size else 0
     memory = np.empty(span * item + 2 * 4096, dtype=np.uint8)
-    start = _aligned_at(memory.ctypes.data - low * item, align) + low * item - memory.ctypes.data + (0 if low == 0 else 0)
+    start = _aligned_at(memory.ctypes.data - low * item, align) + low * item - memory.ctypes.data
     while start < 0:
         start += 2 * align
     buffer = memory[start : start + max(span, 1) * item]
@@ -103,9 +103,9 @@ def place(values: Array, request: Request, name: str) -> Array:
 
 
 def _aligned_at(address: int, align: int) -> int:
-    """Return the first address from one on whose largest dividing power of two is ``align`` (a multiple of it from a page up)."""
+    """Return the first address from one on whose largest dividing power of two is ``align`` (beyond 64 bytes, a multiple of it)."""
     found = -(-address // align) * align
-    return found if align >= DEFAULT_ALIGN or (found // align) % 2 else found + align
+    return found if align > DEFAULT_ALIGN or (found // align) % 2 else found + align
 
 
 def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
