@@ -62,7 +62,8 @@ def error_bound(precision: Precision, result: Array, x: Any, weight: Any = None,
     """Return the error of the normalised rows times |weight|, the rounding of adding the bias, and that of the result."""
     wide = widened(x)
     y = along_rows(wide, eps)
-    error: Array = rows_error(precision, wide, y, eps)
+    error = rows_error(precision, wide, y, eps)
     if weight is not None:
         error, y = error * np.abs(widened(weight)), y * widened(weight)
-    return error + precision.acc * (np.abs(y) + np.abs(result)) + precision.rounding(result)
+    total: Array = error + precision.acc * (np.abs(y) + np.abs(result)) + precision.rounding(result)
+    return total

@@ -212,7 +212,7 @@ def paged_attention(
         used = table[sequence, : -(-length // page)]
         if length < 0 or length > table.shape[1] * page or (used < 0).any() or (used >= count).any():
             return Declined(f"sequence {sequence} has length {length} and pages that are not there")
-        if not length:
+        if not length or not heads:
             result[sequence] = 0
             continue
         k, v = (pages[used].reshape(-1, kv_heads, depth)[:length].astype(dtype, copy=False).swapaxes(0, 1) for pages in (pages_k, pages_v))
