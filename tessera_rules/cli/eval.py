@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from attrs import evolve
+
 from tessera_rules.cli.arguments import Parser, parser_for
-from tessera_rules.cli.requests import assumed, forced, machine_of, read_words
+from tessera_rules.cli.requests import assumed, forced, machine_of, override_notes, read_words
 from tessera_rules.cli.rules import asked_rules, load_rules
 from tessera_rules.cli.streams import Streams
 
@@ -40,6 +42,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     force, assume = forced(options.force, request, ruleset), assumed(options.assume)
     decision = decide(ruleset, request, machine, force=force, assume_available=assume)
     condition = holds_for(ruleset, request, machine, decision, force=force, assume_available=assume)
+    decision = evolve(decision, notes=(*override_notes(options.force, assume, request, ruleset), *decision.notes))
     if options.json:
         from tessera_rules.report.document import decision_document
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 
 from attrs import frozen
@@ -71,6 +72,25 @@ def assumed(groups: Sequence[Sequence[str]]) -> frozenset[str] | None:
 def forced(argument: str | None, request: Request, ruleset: Ruleset) -> str | None:
     """Return who is forced for a request: the argument, else the entry of ``TSR_FORCE`` for this op and target."""
     return argument if argument is not None else environment_force(ruleset, request.op.name, request.target)
+
+
+def override_notes(argument: str | None, assume: frozenset[str] | None, request: Request, ruleset: Ruleset) -> tuple[str, ...]:
+    """Return what became of each override: none is read in silence. What a force came to, deciding itself says."""
+    op, target = request.op.name, request.target
+    here = {candidate.name for candidate in ruleset.for_op(op, target)}
+    notes = ["--assume all: every `available` is held for true"] if assume is None else []
+    for name in sorted(assume or ()):
+        other = ruleset.candidates[name]
+        outcome = "its `available` is held for true" if name in here else f"no part in this, it is a candidate of {other.op} on {other.target}"
+        notes.append(f"--assume {name}: {outcome}")
+    entries = [entry.strip() for entry in os.environ.get("TSR_FORCE", "").split(",") if entry.strip()]
+    mine = [entry for entry in entries if entry.startswith(f"{op}@{target}=")]
+    if mine:
+        notes.append(f"TSR_FORCE={mine[-1]}: " + ("replaced by --force" if argument is not None else "taken"))
+    if len(entries) > len(mine):
+        count = len(entries) - len(mine)
+        notes.append(f"TSR_FORCE: {count} {'entry is' if count == 1 else 'entries are'} for another op or target")
+    return tuple(notes)
 
 
 def _listed(what: str, names: Iterable[str]) -> str:

@@ -47,7 +47,10 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         if options.measure and operands is None:
             tried, timings = measure_words(arbiter, asked.op, asked.target, plain, seed=options.seed, progress=progress.say)
         else:
-            tried, timings = run_words(arbiter, asked.op, asked.target, plain, seed=options.seed, force=options.force, operands=operands, progress=progress.say), ()
+            tried, timings = (
+                run_words(arbiter, asked.op, asked.target, plain, seed=options.seed, force=options.force, operands=operands, progress=progress.say),
+                (),
+            )
         if options.save:
             from tessera_rules.replay import save
 

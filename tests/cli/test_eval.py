@@ -92,6 +92,22 @@ def test_D23_what_a_force_did_is_in_the_answer(tmp_path: Path, monkeypatch: pyte
     assert any("plain" in note for note in empty.json["notes"])
     shown = tsr("eval", *REQUEST, "--force", "plain", "--rules", tmp_path / "r.tsr", "--machine", tmp_path / "box.json")
     assert "force" in shown.out
+    monkeypatch.setenv("TSR_FORCE", "matmul@box=plain,matmul@bx=plain")
+    taken = decided(tmp_path, *REQUEST).json["notes"]
+    assert "TSR_FORCE=matmul@box=plain: taken" in taken
+    assert "TSR_FORCE: 1 entry is for another op or target" in taken
+    assert "TSR_FORCE=matmul@box=plain: replaced by --force" in decided(tmp_path, *REQUEST, "--force", "tiled").json["notes"]
+
+
+def test_D23_what_is_assumed_is_in_the_answer(tmp_path: Path) -> None:
+    other = 'op sum {\n  operand x: [n]\n  result [n]\n  dtype x\n  reference python "no.such:sum"\n}\n'
+    other += 'candidate sum1 {\n  tier emitted\n  target box\n  op sum\n  bind python "no.such:sum1"\n}\n'
+    write_rules(tmp_path, RULES + other)
+    assert decided(tmp_path, *REQUEST, "--assume", "plain,sum1").json["notes"] == [
+        "--assume plain: its `available` is held for true",
+        "--assume sum1: no part in this, it is a candidate of sum on box",
+    ]
+    assert decided(tmp_path, *REQUEST, "--assume", "all").json["notes"] == ["--assume all: every `available` is held for true"]
 
 
 @pytest.mark.parametrize(
