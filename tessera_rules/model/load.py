@@ -50,6 +50,8 @@ class Loader:
     files: list[nodes.File] = field(factory=list)
     done: set[str] = field(factory=set)
     sources: dict[str, Source] = field(factory=dict)
+    instead: Mapping[str, str] = field(factory=dict)
+    """Texts in place of what files hold, by path as the load names it: what `--fix` would write."""
 
     def add(self, path: Path, shown: str) -> None:
         """Load one file and what it uses."""
@@ -88,7 +90,7 @@ class Loader:
         if real in self.done:
             return None
         try:
-            data = path.read_bytes()
+            data = self.instead[str(path)].encode() if str(path) in self.instead else path.read_bytes()
         except OSError as problem:
             reason = problem.strerror or "cannot be read"
             if use is None:
@@ -196,14 +198,16 @@ def load(
     texts: Mapping[str, str] | None = None,
     replace: Collection[str] = (),
     untrusted: Collection[str | Path] = (),
+    instead: Mapping[str, str] | None = None,
 ) -> Loaded:
     """Return the ruleset of files and folders, with every finding; never raises for what stands in a file.
 
     ``texts`` adds sources by name, after the files (no edition line needed); declarations of those named in ``replace``
     take the place of earlier ones. Candidates of files below ``untrusted`` paths are marked so.
+    ``instead`` holds texts by path (as `Source.path` has it) that count in place of what those files hold.
     Raises `UsageError` for a path that cannot be read.
     """
-    loader = Loader()
+    loader = Loader(instead=instead or {})
     for path in paths:
         given = Path(path)
         if not given.exists():
