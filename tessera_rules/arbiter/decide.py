@@ -11,7 +11,7 @@ from tessera_rules.arbiter import reasons
 from tessera_rules.arbiter.decision import Decision, Residual, Verdict
 from tessera_rules.arbiter.gates import open_condition
 from tessera_rules.arbiter.race import Entry, race
-from tessera_rules.arbiter.rank import Loss, Ranking, Standing
+from tessera_rules.arbiter.rank import Loss, Ranking, Standing, by_rule
 from tessera_rules.arbiter.rank_rules import World, rank_rules
 from tessera_rules.arbiter.situation import Measured, Proved, Situation
 from tessera_rules.arbiter.worlds import Outlook, alive, outlook, variable_of
@@ -241,7 +241,7 @@ class _Decider:
             name = entry.candidate.name
             if entry.verdict is not None:
                 verdicts.append(entry.verdict)
-            elif name in view.possible or view.refused_force is not None:
+            elif name in view.possible:
                 own = [*self._own_residual(entry), *self._rank_residual(entry, view)]
                 residual += own
                 verdicts.append(self._undecided(entry, own))
@@ -261,6 +261,9 @@ class _Decider:
         world: World = {variable_of(entry): True} if entry.state == "maybe" else {}
         racing = alive(self.entries, world)
         standing = self.ranking.standing(racing, world)
+        if standing.forced_out:
+            loss = by_rule("rules", tuple(sorted(standing.forced_out[0].candidates)), "rule {} forces another", standing.forced_out[0])
+            return reasons.outranked(entry.candidate, loss.ahead[0], "rules", loss.detail, clause=loss.clause, because=loss.because, rule=loss.rule)
         first = next((name for name in (candidate.name for candidate in racing) if name in standing.possible), REFERENCE)
         return self._outranked(entry, standing, first)
 
@@ -288,11 +291,19 @@ class _Decider:
         if own is not None:
             found += [Residual(name, f"it is avoided where {part.condition}", part.needs, part.span) for part in own.open]
         candidate = entry.candidate
-        level = any(each.candidate.tier == candidate.tier and each is not entry and each.candidate.name in view.possible for each in self.entries)
-        if level and candidate.cost is not None and "cost" in self.ranking.order and self.ranking.cost(candidate) is UNKNOWN:
+        if candidate.cost is not None and self._cost_counts(candidate, view) and self.ranking.cost(candidate) is UNKNOWN:
             part = open_condition(candidate.cost, show(candidate.cost), candidate.name_span, self.situation.lookup(candidate), self.situation.request)
             found.append(Residual(name, f"its cost, {part.condition}, against the others'", part.needs, part.span))
         return found
+
+    def _cost_counts(self, candidate: Candidate, view: Outlook) -> bool:
+        """Whether a candidate's cost can come to be compared with that of somebody else who can win."""
+        order = self.ranking.order
+        if "cost" not in order:
+            return False
+        tier_first = "tier" in order[: order.index("cost")]
+        others = [entry.candidate for entry in self.entries if entry.candidate.name in view.possible and entry.candidate is not candidate]
+        return any(not tier_first or other.tier == candidate.tier for other in others)
 
     def _before(self, one: Entry, two: Entry) -> bool:
         """Whether one comes first where only these two race."""

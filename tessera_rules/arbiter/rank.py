@@ -79,7 +79,7 @@ class Ranking:
                 if not kept:
                     return Standing(frozenset(), "none", losses, tuple(forces))
                 names = tuple(candidate.name for candidate in kept)
-                _drop(left, kept, losses, lambda _: _by_rule("rules", names, f"rule {{}} forces {' or '.join(names)}", forces[0]))
+                _drop(left, kept, losses, lambda _: by_rule("rules", names, f"rule {{}} forces {' or '.join(names)}", forces[0]))
                 if len(kept) < len(left):
                     criterion = "rules"
                 left = kept
@@ -170,7 +170,7 @@ class Ranking:
             direct = [(other, each) for other in by for each in active if other in each.candidates and candidate.name in each.over]
             if direct:
                 by = [*dict.fromkeys(other for other, _ in direct), *(other for other in by if all(other != name for name, _ in direct))]
-                return _by_rule("rules", tuple(by), "rule {} prefers it", direct[0][1])
+                return by_rule("rules", tuple(by), "rule {} prefers it", direct[0][1])
             return Loss("rules", tuple(by), "rules prefer it, by way of others")
 
         return _drop(left, kept, losses, loss)
@@ -189,7 +189,7 @@ class Ranking:
         def loss(candidate: Candidate) -> Loss:
             found = avoided[candidate.name]
             if isinstance(found, Selection):
-                return _by_rule("avoid", _names(kept), "rule {} avoids this one", found)
+                return by_rule("avoid", _names(kept), "rule {} avoids this one", found)
             because = next((each.because for each in found.clauses if each.because), None)
             where = " and ".join(f"`{each.text}`" for each in found.clauses)
             return Loss("avoid", _names(kept), f"this one is known to be slower where {where}{_why(because)}", found.clauses[0], because)
@@ -232,7 +232,7 @@ def _names(candidates: Sequence[Candidate]) -> tuple[str, ...]:
     return tuple(candidate.name for candidate in candidates)
 
 
-def _by_rule(criterion: str, ahead: tuple[str, ...], what: str, selection: Selection) -> Loss:
+def by_rule(criterion: str, ahead: tuple[str, ...], what: str, selection: Selection) -> Loss:
     """Return how a rule puts a candidate behind: by which rule, where, and why."""
     rule, clauses = selection.rule, selection.condition.clauses
     where = f" where `{clauses[0].text}`" if clauses else ""

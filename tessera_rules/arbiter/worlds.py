@@ -8,7 +8,7 @@ from itertools import product
 from attrs import frozen
 
 from tessera_rules.arbiter.race import Entry
-from tessera_rules.arbiter.rank import TIER_RANK, Ranking, Standing
+from tessera_rules.arbiter.rank import TIER_RANK, Ranking, Standing, forced_names
 from tessera_rules.arbiter.rank_rules import RankRules, World
 from tessera_rules.compile.evaluate import UNKNOWN
 from tessera_rules.model.values import Candidate
@@ -51,23 +51,28 @@ class Outlook:
 def outlook(entries: Sequence[Entry], ranking: Ranking) -> Outlook:
     """Look at every completion of what is open."""
     racing = [entry for entry in entries if entry.state != "out"]
-    open_rank = any(condition.value is None for _, condition in ranking.rules.conditions())
-    if not open_rank and all(entry.state == "in" for entry in racing):
+    rules = ranking.rules
+    forces = rules.forces if "rules" in ranking.order else ()
+    sure_forces = [each for each in forces if each.condition.value]
+    if sure_forces:
+        # With everybody racing who may, and no other force: where nobody can run here, nobody can in any world.
+        most = ranking.standing([entry.candidate for entry in racing], {})
+        if most.forced_out:
+            return Outlook(frozenset(), True, False, most, True)
+        allowed, _ = forced_names(sure_forces)
+        racing = [entry for entry in racing if entry.candidate.name in allowed]
+    open_forces = [each.condition for each in forces if each.condition.value is None]
+    if not any(condition.value is None for _, condition in rules.conditions()) and all(entry.state == "in" for entry in racing):
         only = ranking.standing([entry.candidate for entry in racing], {})
-        refused = only if only.forced_out else None
-        return Outlook(only.possible, True, not only.possible and refused is None, refused, refused is not None)
+        return Outlook(only.possible, True, not only.possible)
     clear = [entry for entry in racing if not surely_behind(entry.candidate, racing, ranking)]
     names = frozenset(entry.candidate.name for entry in clear)
-    variables: dict[Hashable, None] = {}
-    for entry in clear:
-        if entry.state == "maybe":
-            variables[variable_of(entry)] = None
-    for about, condition in ranking.rules.conditions():
-        if condition.value is None and (about & names or any(about & each.candidates for each in ranking.rules.forces)):
-            variables[condition.variable] = None
+    variables: dict[Hashable, None] = {variable_of(entry): None for entry in clear if entry.state == "maybe"}
+    variables.update(dict.fromkeys(condition.variable for condition in open_forces))
+    variables.update(dict.fromkeys(condition.variable for about, condition in rules.conditions() if condition.value is None and about & names))
     if len(variables) > MAX_VARIABLES:
-        # Nobody is judged against a force here, which may turn out refused: no winner is named then.
-        return Outlook(names, exact=False, nobody=bool(ranking.rules.forces) or all(entry.state == "maybe" for entry in clear))
+        # An open force may turn out refused, and is not looked into here: no winner is named then.
+        return Outlook(names, exact=False, nobody=bool(open_forces) or all(entry.state == "maybe" for entry in clear))
     possible: frozenset[str] = frozenset()
     nobody = False
     refusals: list[Standing] = []
@@ -92,10 +97,14 @@ def worlds(variables: tuple[Hashable, ...]) -> Iterator[World]:
 def surely_behind(candidate: Candidate, racing: Sequence[Entry], ranking: Ranking) -> bool:
     """Whether somebody who surely races is ahead in every world, and the candidate lifts nobody over others by being there.
 
-    Nobody who is touched by a force, and nothing where measurements can speak, is judged in this way.
+    Nobody is judged in this way where a force is open, or where measurements can speak.
     """
     rules = ranking.rules
-    if rules.forces or ranking.situation.measured is not None or any(candidate.name in each.candidates | each.over for each in rules.preferences):
+    if (
+        any(each.condition.value is None for each in rules.forces)
+        or ranking.situation.measured is not None
+        or any(candidate.name in each.candidates | each.over for each in rules.preferences)
+    ):
         return False
     pushed = frozenset[str]().union(*(each.over for each in rules.preferences))
     return any(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from attrs import evolve
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tessera_rules.arbiter import Decision, bind_words, decide
+from tessera_rules.arbiter import Decision, bind_words, decide, worlds
 from tessera_rules.errors import ArbiterError
 from tessera_rules.model.values import Ruleset
 from tests.arbiter.asking import box, of
@@ -102,11 +103,13 @@ def test_everybody_has_one_verdict_and_the_winner_is_the_one_selected(rules, wor
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(rulesets(), st.sets(st.sampled_from(["M", "N", "K", "dtype"]), min_size=1))
-def test_what_is_said_while_something_is_open_holds_for_every_completion(rules, hidden):
+@given(rulesets(), st.sets(st.sampled_from(["M", "N", "K", "dtype"]), min_size=1), st.sampled_from([worlds.MAX_VARIABLES, 0]))
+def test_what_is_said_while_something_is_open_holds_for_every_completion(rules, hidden, limit):
     names = ["M", "N", "K", "dtype"]
     choices = {name: ["f32", "bf16"] if name == "dtype" else [1, 2, 4] for name in names}
-    partial = tried(rules, " ".join(f"{name}={choices[name][-1]}" for name in names if name not in hidden))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worlds, "MAX_VARIABLES", limit)  # 0: as if too much were open to try every completion
+        partial = tried(rules, " ".join(f"{name}={choices[name][-1]}" for name in names if name not in hidden))
     whole = []
     for values in itertools.product(*(choices[name] if name in hidden else choices[name][-1:] for name in names)):
         whole.append(tried(rules, " ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))))

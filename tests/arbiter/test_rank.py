@@ -295,7 +295,9 @@ def test_an_unknown_force_of_somebody_refused_is_open_too():
 
 def test_a_rules_force_of_somebody_undecided_is_undecided():
     rules = ruleset(A, candidate("c", requires=["M == 1"]), rules=[rule("pin", "force c")])
-    assert ask(rules, "dtype=f32 N=64 K=1").tag == "undecided"
+    decision = ask(rules, "dtype=f32 N=64 K=1")
+    assert (decision.tag, words_of(decision)) == ("undecided", {"a": "outranked", "c": "undecided"})
+    assert of(decision, "a").extra == {"by": "c", "criterion": "rules", "rule": "pin"}
 
 
 # ---- what is open ----
