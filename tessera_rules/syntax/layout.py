@@ -247,6 +247,8 @@ class Layout:
         """Return the space between two tokens on one line."""
         if before is None or before.kind in ("(", "[", "..", ".") or token.kind in (")", "]", ",", "?", ":", "..", "."):
             return ""
+        if before.kind == "{" and token.kind == "}":
+            return ""
         if token.start in self.roles.tight or before.start in self.roles.tight_after:
             return ""
         return " "

@@ -209,7 +209,8 @@ class Parser:
         self._silent_from = lexer.start
         if brace and self._mended_brace(kind):
             return True
-        if kind == "else" and self.accepts("}") and "else" in self.actions[self._after("}", self.states) or 0]:
+        if lexer.text[lexer.start : lexer.end] == "else" and "else" in self.actions[self._after("}", self.states) or 0]:
+            # `guard { … else x`: the block's end is missing.
             self._close_one(lexer.open_braces()[-1], lexer.start)
             return True
         if inserted and kind not in (BAD, DEEP) and self.accepts(kind):
