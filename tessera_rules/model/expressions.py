@@ -302,6 +302,8 @@ class TermBuilder:
 
     def _peek(self, expr: nodes.Expr) -> Type | None:
         """Return the type of an expression whose words the other side may use, without reporting anything."""
+        if isinstance(expr, nodes.NameRef) and "{" not in expr.name and not self._known(expr.name):
+            return None
         if isinstance(expr, nodes.NameRef | nodes.Member | nodes.Call):
             quiet = evolve(self, findings=Findings())
             kind = quiet.build(expr).type
@@ -310,6 +312,14 @@ class TermBuilder:
             branches = self._peek(expr.value), self._peek(expr.otherwise)
             return next((kind for kind in branches if _wordy(kind)), branches[0])
         return None
+
+    def _known(self, name: str) -> bool:
+        """Whether a bare name means something here by itself, and not only as a word of the other side."""
+        scope = self.scope
+        op = scope.op
+        if name in self.params or name in scope.loops or name in scope.predicates or name in ("dtype", "threads", "os"):
+            return True
+        return op is not None and (name in op.dims or name in op.attrs)
 
     def _comparable(self, a: Term, operator: str, b: Term, span: Span) -> None:
         one, two = a.type, b.type

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import define, field, frozen
@@ -217,7 +219,7 @@ def load(
         for file in rule_files(given):
             loader.add(file, str(file))
     replacing: list[Source] = []
-    for name, text in (texts or {}).items():
+    for name, text in texts.items():
         source = Source(name, text)
         parsed, problems = parse_items(source)
         for finding in problems:
