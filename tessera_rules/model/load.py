@@ -209,7 +209,27 @@ def load(
     ``instead`` holds texts by path (as `Source.path` has it) that count in place of what those files hold.
     Raises `UsageError` for a path that cannot be read.
     """
-    loader = Loader(instead=instead or {})
+    with _collector_paused():
+        return _load(paths, texts or {}, replace, untrusted, instead or {})
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the cycle collector from going through a growing load again and again; nothing of a load is garbage before its end."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _load(
+    paths: Sequence[str | Path], texts: Mapping[str, str], replace: Collection[str], untrusted: Collection[str | Path], instead: Mapping[str, str]
+) -> Loaded:
+    loader = Loader(instead=instead)
     for path in paths:
         given = Path(path)
         if not given.exists():
