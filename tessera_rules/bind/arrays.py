@@ -207,27 +207,21 @@ def item_size(word: str) -> int:
 
 
 def _in_elements(strides: Sequence[int], item: int, shape: Sequence[int], name: str) -> tuple[int, ...]:
+    found = []
     for n, s in zip(shape, strides, strict=True):
         if s % item and n > 1:
             raise OperandError(f"operand '{name}' has strides of {tuple(strides)} bytes, which are no multiples of its {item}-byte elements", hint="copy it")
-    return tuple(s // item for s in strides)
+        found.append(s // item)
+    return tuple(found)
 
 
 def _numpy(x: np.ndarray[Any, Any], name: str, *, readonly: bool = False) -> ArrayView:
-    word = word_of(x.dtype, name)
-    item = x.itemsize
-    return ArrayView(
-        address=x.__array_interface__["data"][0],
-        shape=x.shape,
-        strides=_in_elements(x.strides, item, x.shape, name),
-        dtype=word,
-        item_bytes=item,
-        readonly=readonly or not x.flags.writeable,
-        device="cpu",
-        kind="numpy",
-        owner=x,
-        buffer=_numpy_buffer(x),
-    )
+    word = _WORD_OF.get(x.dtype) or word_of(x.dtype, name)
+    item, flags, shape = x.itemsize, x.flags, x.shape
+    address = x.__array_interface__["data"][0]
+    strides = _in_elements(x.strides, item, shape, name)
+    buffer = (address, address + x.nbytes) if x.base is None and flags.forc else _numpy_buffer(x)
+    return ArrayView(address, shape, strides, word, item, readonly or not flags.writeable, "cpu", "numpy", x, buffer)
 
 
 def _numpy_buffer(x: np.ndarray[Any, Any]) -> tuple[int, int] | None:
@@ -335,6 +329,8 @@ def like(x: Any, shape: Sequence[int], dtype: str) -> Any:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(x, torch.Tensor):
         return torch.empty(tuple(shape), dtype=getattr(torch, NAMES[dtype]), device=x.device)
+    if type(x) is np.ndarray:
+        return np.empty(tuple(shape), dtype_of(dtype))
     it = x if isinstance(x, ArrayView) else view(x)
     if not it.on_host:
         raise OperandError(f"an output on {it.device} must be given with `out`: nothing here allocates memory of that device")

@@ -30,6 +30,7 @@ from tessera_rules.machine.local import LocalMachine
 from tessera_rules.machine.stated import StatedMachine
 from tessera_rules.model.dtypes import DTYPES, FORMATS
 from tessera_rules.model.request import Request
+from tessera_rules.model.terms import reads
 from tessera_rules.model.values import Candidate, PythonBinding, Ruleset
 
 
@@ -52,12 +53,13 @@ class Bindings:
 
     ruleset: Ruleset
     _bound: dict[Any, tuple[Any, Bound | Unbound]] = field(factory=dict, init=False, repr=False)
+    _texts: dict[str, tuple[Candidate, tuple[bool, Any]]] = field(factory=dict, init=False, repr=False)
     _locks: dict[str, threading.RLock] = field(factory=dict, init=False, repr=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False, repr=False)
 
     def bind(self, candidate: Candidate, device_facts: Mapping[str, Any] | None = None) -> Bound | Unbound:
         """Return a candidate bound, from before where nothing has changed; or why it cannot be."""
-        key = (candidate.name, tuple(sorted((device_facts or {}).items(), key=str)))
+        key = (candidate.name, repr(device_facts) if device_facts and self._said(candidate)[0] else "")
         with self._lock:
             lock = self._locks.setdefault(candidate.name, threading.RLock())
         with lock:
@@ -80,13 +82,24 @@ class Bindings:
 
     def changed(self, candidate: Candidate) -> Any:
         """Return a mark of what a binding depends on: its text, its files as they are now, the environment that it reads."""
-        binding = candidate.bind
-        op = self.ruleset.ops[candidate.op]
-        here: Any = (candidate.op, tuple(op.operands), tuple(op.attrs), candidate.honours)
+        binding, (_, said) = candidate.bind, self._said(candidate)
         if not isinstance(binding, PythonBinding):
-            return (*here, interface(binding), changed_marks(binding))
-        imported = binding.module in sys.modules
-        return (*here, binding.path, repr(binding.constants), imported or _module_mark(binding.module))
+            return said, changed_marks(binding)
+        return said, binding.module in sys.modules or _module_mark(binding.module)
+
+    def _said(self, candidate: Candidate) -> tuple[bool, Any]:
+        """Return whether a binding reads facts of the device, and what its text says; worked out once."""
+        known = self._texts.get(candidate.name)
+        if known is None or known[0] is not candidate:
+            binding, op = candidate.bind, self.ruleset.ops[candidate.op]
+            here: Any = (candidate.op, tuple(op.operands), tuple(op.attrs), candidate.honours)
+            if isinstance(binding, PythonBinding):
+                found: tuple[bool, Any] = (False, (*here, binding.path, repr(binding.constants)))
+            else:
+                terms = [argument.value for argument in binding.arguments if argument.value is not None]
+                found = (any(key.startswith("device:") for term in terms for key in reads(term)), (*here, interface(binding)))
+            known = self._texts[candidate.name] = (candidate, found)
+        return known[1]
 
     def forget(self) -> None:
         """Try again what failed."""

@@ -178,7 +178,7 @@ class _Frame:
     @property
     def prototype(self) -> Any:
         """The array whose kind results have."""
-        return next(iter(self.arrays.values()), np.empty(0))
+        return next(iter(self.arrays.values()), _EMPTY)
 
     def finished(self, found: tuple[Any, ...]) -> Any:
         """Return results as the caller gets them, held to the contract. Raises `KernelFailed`."""

@@ -65,9 +65,13 @@ class Prepared:
         return function(*[kind(value) for kind, value in zip(self.types, values, strict=True)])
 
 
-def load(path: str, symbol: str, returns: str | None) -> Any:
-    """Return a function of a library. Raises `OSError` where the library does not load, `AttributeError` where the symbol is not there."""
-    library = ctypes.CDLL(path)
+def function_of(library: Any, symbol: str, returns: str | None) -> Any:
+    """Return a function of a loaded library. Raises `AttributeError` where the symbol is not there."""
     function = library[symbol]  # a new object at each look-up, so that two bindings of one symbol keep their own types
     function.restype = CTYPES[returns] if returns is not None else None
     return function
+
+
+def load(path: str, symbol: str, returns: str | None) -> Any:
+    """Return a function of a library by path. Raises `OSError` where the library does not load, `AttributeError` for no such symbol."""
+    return function_of(ctypes.CDLL(path), symbol, returns)

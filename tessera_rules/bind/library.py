@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import tempfile
 import threading
@@ -11,14 +12,16 @@ from typing import Any
 from attrs import frozen
 
 from tessera_rules.bind import ccall, source
-from tessera_rules.bind.cache import CacheError, file_digest, own_folder
+from tessera_rules.bind.cache import CacheError, file_digest, own_file, own_folder
 from tessera_rules.bind.outcome import Unbound
 from tessera_rules.bind.paths import PathError, library_path
+from tessera_rules.machine.local import load_elsewhere
 from tessera_rules.machine.shared_objects import ElfError, find_library, symbols_of
 from tessera_rules.model.values import NativeBinding
 from tessera_rules.nearest import nearest
 
-_LOADED: dict[str, tuple[str, str]] = {}
+_LOADED: dict[str, tuple[str, Any]] = {}
+"""By path: the digest of what was loaded from it last, and the library."""
 _GUARD = threading.Lock()
 
 
@@ -83,23 +86,42 @@ def load_function(binding: NativeBinding) -> Function | Unbound:
         return Unbound(f"{Path(found.path).name} has no symbol '{binding.symbol}'" + (f"; did you mean '{near}'?" if near else ""))
     try:
         with _GUARD:
-            path = _alias(found)
-            function = ccall.load(path, binding.symbol, binding.returns)
+            library = _library(found, foreign=binding.language == "native")
+            if isinstance(library, Unbound):
+                return library
+            function = ccall.function_of(library, binding.symbol, binding.returns)
     except (OSError, AttributeError, CacheError) as problem:
         return Unbound(f"library {found.path} does not load: {problem}")
     return Function(function, found.path, found.digest)
 
 
-def _alias(found: Located) -> str:
-    """Return a path under which the loader takes these bytes: one that was loaded with other bytes would be given back as it was."""
+def _library(found: Located, *, foreign: bool) -> Any | Unbound:
+    """Return a library loaded here. A foreign one is loaded by a child first, once for its bytes: what runs as it loads may crash."""
     known = _LOADED.get(found.path)
-    if known is None:
-        _LOADED[found.path] = (found.digest, found.path)
-        return found.path
-    if known[0] == found.digest:
+    if known is not None and known[0] == found.digest:
         return known[1]
-    folder = tempfile.mkdtemp(dir=own_folder("kernels"), prefix="again-")
-    alias = os.path.join(folder, os.path.basename(found.path))
-    Path(alias).write_bytes(Path(found.path).read_bytes())
-    _LOADED[found.path] = (found.digest, alias)
-    return alias
+    if foreign:
+        reason = _harmful(found)
+        if reason is not None:
+            return Unbound(f"library {found.path} does not load: {reason}")
+    if known is None:
+        library = ctypes.CDLL(found.path)
+    else:
+        # The loader knows a library by its path, and would give back the bytes of before: these go by another name.
+        with tempfile.TemporaryDirectory(dir=own_folder("kernels"), prefix="again-") as folder:
+            alias = Path(folder) / os.path.basename(found.path)
+            alias.write_bytes(Path(found.path).read_bytes())
+            library = ctypes.CDLL(str(alias))
+    _LOADED[found.path] = (found.digest, library)
+    return library
+
+
+def _harmful(found: Located) -> str | None:
+    """Say why a child cannot load a library, or None where it can; that it could is noted for its bytes, for other processes too."""
+    note = own_folder("loads") / found.digest
+    if own_file(note):
+        return None
+    reason = load_elsewhere(found.path)
+    if reason is None:
+        note.touch(mode=0o600)
+    return reason

@@ -86,15 +86,15 @@ def _caches(folder: Path) -> dict[int, int]:
 def usable_cores() -> int:
     """Return how many cores this process may use: its affinity, and the CPU quota of its cgroup where one is set."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = _quota(Path("/sys/fs/cgroup/cpu.max"))
+    quota = _quota("/sys/fs/cgroup/cpu.max")
     return max(1, min(count, quota or count))
 
 
 @lru_cache(maxsize=4)
-def _quota(path: Path) -> int | None:
+def _quota(path: str) -> int | None:
     """Return the whole cores of a ``cpu.max``, rounded up, or None where there is no limit."""
     try:
-        limit, period = path.read_text().split()
+        limit, period = Path(path).read_text().split()
         return None if limit == "max" else -(-int(limit) // int(period))
     except (OSError, ValueError):
         return None

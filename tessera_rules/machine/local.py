@@ -324,6 +324,15 @@ def _isolated(question: dict[str, Any], what: str, seconds: float) -> Answer:
     )
 
 
+def load_elsewhere(path: str, seconds: float = PROBE_SECONDS) -> str | None:
+    """Say why a library does not load, tried in a child process, or None where it does."""
+    with Process(_ASKED, site=False) as child:
+        answer = child.ask({"do": "library", "name": path, "seconds": seconds}, seconds)
+    if isinstance(answer, Ended):
+        return answer.reason
+    return None if answer["ok"] else str(answer["reason"])
+
+
 def _call(module: str, name: str, seconds: float) -> dict[str, Any] | str:
     """Return the answer of a callable, asked in a child, or why there is none."""
     with Process(_ASKED) as child:

@@ -297,6 +297,31 @@ def test_T4_an_unbound_binding_says_why(tmp_path: Path, monkeypatch: pytest.Monk
         assert said in found.reason
 
 
+def test_a_library_that_crashes_as_it_loads_is_unbound_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TSR_CACHE", str(tmp_path / "cache"))
+    library(tmp_path, MATMUL_C + "__attribute__((constructor)) static void f(void) { *(volatile int *)0 = 1; }")
+    ruleset = rules(tmp_path, native("libmine.so"))
+    for _ in range(2):
+        found = try_bind(ruleset, "c")
+        assert isinstance(found, Unbound)
+        assert "killed by SIGSEGV" in found.reason
+
+
+def test_a_sound_library_is_tried_in_a_child_once_for_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tessera_rules.bind import library as room
+
+    monkeypatch.setenv("TSR_CACHE", str(tmp_path / "cache"))
+    tried: list[str] = []
+    first = room.load_elsewhere
+    monkeypatch.setattr(room, "load_elsewhere", lambda path: tried.append(path) or first(path))
+    library(tmp_path)
+    for name in ("libmine.so", "libother.so", "libmine.so"):
+        if name == "libother.so":
+            shutil.copy(tmp_path / "libmine.so", tmp_path / name)
+        bound(rules(tmp_path, native(name)), "c")
+    assert len(tried) == 1
+
+
 def test_T27_a_rebuilt_library_has_another_digest_and_is_what_runs(tmp_path: Path) -> None:
     path = library(tmp_path)
     ruleset = rules(tmp_path, native("libmine.so"))
