@@ -12,7 +12,7 @@ from tessera_rules.arbiter.facts import RequestFacts
 from tessera_rules.bind.arrays import ArrayView, as_kind, as_numpy, like, view
 from tessera_rules.bind.ccall import Prepared
 from tessera_rules.bind.native import Call, slots_of, status_of, workspace_bytes
-from tessera_rules.bind.outcome import KernelFailed, Unbound
+from tessera_rules.bind.outcome import BrokenContract, KernelFailed, Unbound
 from tessera_rules.bind.python import PythonCallable, bind_python, workspace_array
 from tessera_rules.bind.results import Contract, contracts
 from tessera_rules.compile.evaluate import UNKNOWN
@@ -188,7 +188,7 @@ class _Frame:
             if x is None:
                 x = target
             if x is None:
-                raise KernelFailed(f"returned nothing where '{result.name}' was expected")
+                raise BrokenContract(f"returned nothing where '{result.name}' was expected")
             if target is not None and x is target:
                 final.append(target)
                 continue
@@ -202,11 +202,11 @@ class _Frame:
         try:
             it = view(x, result.name)
         except OperandError as problem:
-            raise KernelFailed(f"returned no array for '{result.name}': {problem.message}") from None
+            raise BrokenContract(f"returned no array for '{result.name}': {problem.message}") from None
         if it.shape != result.shape:
-            raise KernelFailed(f"returned shape {list(it.shape)} where '{result.name}' has {list(result.shape)}")
+            raise BrokenContract(f"returned shape {list(it.shape)} where '{result.name}' has {list(result.shape)}")
         if it.dtype != _stored(result.dtype):
-            raise KernelFailed(f"returned {it.dtype} where '{result.name}' is {result.dtype}")
+            raise BrokenContract(f"returned {it.dtype} where '{result.name}' is {result.dtype}")
         return x
 
 
@@ -245,7 +245,7 @@ class PythonBound(Bound):
         found = takes(values)
         several = found if isinstance(found, tuple) and len(frame.results) > 1 else (found,) if len(frame.results) == 1 else (None,) * len(frame.results)
         if len(several) != len(frame.results):
-            raise KernelFailed(f"{takes.path} returned {len(several)} results where {self.op.name} has {len(frame.results)}")
+            raise BrokenContract(f"{takes.path} returned {len(several)} results where {self.op.name} has {len(frame.results)}")
         if "out" in takes.extras:
             several = tuple(frame.outs.get(result.name) if x is None else x for result, x in zip(frame.results, several, strict=True))
         return several

@@ -22,3 +22,7 @@ class KernelFailed(Exception):
         super().__init__(reason)
         self.reason = reason
         self.status = status
+
+
+class BrokenContract(KernelFailed):
+    """A kernel gave something else than the op's results: another shape, dtype or number of them, or no array at all."""

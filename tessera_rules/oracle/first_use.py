@@ -16,7 +16,7 @@ from tessera_rules.bind.arrays import as_numpy, dtype_of, view
 from tessera_rules.bind.bindings import is_native
 from tessera_rules.bind.bound import Bound
 from tessera_rules.bind.child import Trial, Trier
-from tessera_rules.bind.outcome import KernelFailed
+from tessera_rules.bind.outcome import BrokenContract, KernelFailed
 from tessera_rules.bind.results import contracts
 from tessera_rules.compile.evaluate import ClauseError
 from tessera_rules.declined import Declined
@@ -48,8 +48,8 @@ def prove_first_use(bound: Bound, operands: Mapping[str, Any], request: Request,
     trial = _trial(bound, private, request, is_native(bound) if in_child is None else in_child)
     if trial.outcome != "ran":
         return Proof(trial.outcome, trial.reason, signal=trial.signal)
-    if not trial.clean:
-        return Proof("wrong", trial.complaint)
+    if not trial.clean or not trial.outputs:
+        return Proof("wrong", trial.complaint or trial.reason)
     try:
         references = higher_reference(request, private)
     except Exception as problem:
@@ -93,6 +93,8 @@ def _trial(bound: Bound, operands: Mapping[str, Array], request: Request, in_chi
         result = bound.call(scratch, request, poison=True)
     except Declined as problem:
         return Trial("declined", problem.reason)
+    except BrokenContract as problem:
+        return Trial("ran", problem.reason)
     except KernelFailed as problem:
         return Trial("failed", problem.reason)
     except Exception as problem:

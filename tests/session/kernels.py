@@ -1,0 +1,61 @@
+"""Python kernels, right and wrong, that the tests of this folder declare candidates for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import tessera_rules as tsr
+
+Array = np.ndarray[Any, Any]
+CALLS: list[str] = []
+
+
+def right(a: Array, b: Array) -> Array:
+    CALLS.append("right")
+    return (a.astype(np.float64) @ b.astype(np.float64)).astype(a.dtype)
+
+
+def zeros(a: Array, b: Array) -> Array:
+    CALLS.append("zeros")
+    return np.zeros((a.shape[0], b.shape[1]), a.dtype)
+
+
+def wrong_shape(a: Array, b: Array) -> Array:
+    return (a @ b)[None]
+
+
+def wrong_dtype(a: Array, b: Array) -> Array:
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def in_place(a: Array, b: Array) -> Array:
+    result = a @ b
+    a[...] = 0
+    return result
+
+
+def declines(a: Array, b: Array) -> Any:
+    CALLS.append("declines")
+    return tsr.Declined("K is too large")
+
+
+def raises(a: Array, b: Array) -> Array:
+    CALLS.append("raises")
+    raise RuntimeError("the launch failed")
+
+
+class Later:
+    """Right when it is proved, and not afterwards."""
+
+    calls = 0
+
+
+def declines_later(a: Array, b: Array) -> Any:
+    Later.calls += 1
+    return right(a, b) if Later.calls <= 1 else tsr.Declined("out of workspace")
+
+
+def drops_tail(a: Array, b: Array) -> Array:
+    return (a[:, :64] @ b[:64]).astype(a.dtype)
