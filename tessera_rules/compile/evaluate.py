@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tessera_rules.compile import operators
-from tessera_rules.compile.operators import STRICT, ClauseError
+from tessera_rules.compile.kinds import ClauseError, typed, values_of
+from tessera_rules.compile.operators import STRICT
 from tessera_rules.model.request import UNKNOWN, Unknown
 from tessera_rules.model.terms import Apply, Const, Fact, Term, facts, loop_values
 from tessera_rules.model.values import Clause
@@ -35,7 +36,7 @@ def evaluate(term: Term, lookup: Lookup) -> Any:
         return term.value
     if isinstance(term, Fact):
         value = lookup(term.key)
-        return value if value is UNKNOWN else operators.typed(value, term.type, term.shown)
+        return value if value is UNKNOWN else typed(value, term.type, term.shown)
     assert isinstance(term, Apply)
     special = _SPECIAL.get(term.op)
     if special is not None:
@@ -152,11 +153,11 @@ def clause_values(clause: Clause | Term, lookup: Lookup) -> dict[str, Any]:
         try:
             value = lookup(fact.key)
             if value is not UNKNOWN:
-                found.append((fact.shown, operators.typed(value, fact.type, fact.shown)))
+                found.append((fact.shown, typed(value, fact.type, fact.shown)))
         except ClauseError:
             continue
     loops = clause.loops if isinstance(clause, Clause) else loop_values(term)
-    return operators.values_of([*found, *loops.items()])
+    return values_of([*found, *loops.items()])
 
 
 def needs(term: Term, lookup: Lookup) -> tuple[str, ...]:

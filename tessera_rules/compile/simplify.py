@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tessera_rules.compile.evaluate import Lookup, evaluate
-from tessera_rules.compile.operators import STRICT, ClauseError, boolean
+from tessera_rules.compile.kinds import ClauseError
+from tessera_rules.compile.operators import STRICT, boolean
 from tessera_rules.model.request import UNKNOWN
 from tessera_rules.model.terms import Apply, Const, Fact, Term
 from tessera_rules.model.types import BOOL

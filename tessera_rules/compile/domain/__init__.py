@@ -18,11 +18,13 @@ Keys are those of facts (``dim:K``, ``dtype``, ``attr:causal``, ``align:q``, ``d
 """
 
 from tessera_rules.compile.domain.describe import Choice, Domain, describe, domain, may_fail
-from tessera_rules.compile.domain.integers import EVERY, NATURAL, NOTHING, IntegerSet, Piece, at_least, at_most, between, exactly, multiples
+from tessera_rules.compile.domain.integers import EVERY, NATURAL, NOTHING, IntegerSet, at_least, at_most, between, exactly, multiples
 from tessera_rules.compile.domain.layout import plain_layout
+from tessera_rules.compile.domain.pieces import Piece
 from tessera_rules.compile.domain.sample import Outside, Points, sample_points
-from tessera_rules.compile.domain.satisfy import UNDECIDED, Undecided, preferred, satisfy
+from tessera_rules.compile.domain.satisfy import UNDECIDED, Undecided, satisfy
 from tessera_rules.compile.domain.solve import Solved, solve
+from tessera_rules.compile.domain.store import preferred
 from tessera_rules.compile.domain.universe import OTHER, Universe, Values, named_values, of_dim, universe_of, values_of_kind
 
 __all__ = [

@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 from tessera_rules.compile.domain.integers import EVERY, IntegerSet
 from tessera_rules.compile.domain.solve import Solved, solve
 from tessera_rules.compile.evaluate import Lookup
-from tessera_rules.compile.operators import ClauseError
+from tessera_rules.compile.kinds import ClauseError
 from tessera_rules.compile.simplify import FALSE, simplify
 from tessera_rules.model.request import UNKNOWN
 from tessera_rules.model.terms import Apply, Const, Fact, Term

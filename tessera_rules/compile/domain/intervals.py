@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from attrs import frozen
 
 from tessera_rules.compile.domain.integers import IntegerSet
-from tessera_rules.compile.domain.solve import integer
+from tessera_rules.compile.domain.linear import integer
 from tessera_rules.model.terms import Apply, Fact, Term
 
 
