@@ -58,6 +58,7 @@ def _closes(text: str, offset: int, opened: list[str]) -> bool:
 def skip_piece(text: str, offset: int, opened: list[str], *, loose: bool = False) -> int:
     """Return where a broken field or clause ends: at its newline or `;`, before the `}` of the block, or before a declaration."""
     stack = list(opened)
+    braces = stack.count("{")
     for match in _PIECE.finditer(text, offset):
         mark = match[0]
         if mark in ("(", "["):
@@ -66,6 +67,7 @@ def skip_piece(text: str, offset: int, opened: list[str], *, loose: bool = False
             while stack and stack[-1] != "{":
                 stack.pop()
             stack.append(mark)
+            braces += 1
         elif mark in (")", "]"):
             if stack and stack[-1] == _PAIRS[mark]:
                 stack.pop()
@@ -75,12 +77,13 @@ def skip_piece(text: str, offset: int, opened: list[str], *, loose: bool = False
             if not stack:
                 return match.start()
             stack.pop()
+            braces -= 1
             if loose and not stack:
                 return match.end()
         elif mark in ("\n", ";"):
             if mark == "\n" and declaration_begins(text, match.end()):
                 return match.start()
-            if not stack or ("{" not in stack and (mark == ";" or not _closes(text, match.end(), stack))):
+            if not stack or (not braces and (mark == ";" or not _closes(text, match.end(), stack))):
                 return match.start()
     return len(text)
 
@@ -88,10 +91,12 @@ def skip_piece(text: str, offset: int, opened: list[str], *, loose: bool = False
 def skip_declaration(text: str, offset: int, opened: list[str], inside: bool) -> int:
     """Return where a broken declaration ends: before the next one, or before the `}` of the `for` block that it stands in."""
     stack = list(opened)
+    braces = stack.count("{")
     for match in _PIECE.finditer(text, offset):
         mark = match[0]
         if mark in ("(", "[", "{"):
             stack.append(mark)
+            braces += mark == "{"
         elif mark in (")", "]"):
             if stack and stack[-1] == _PAIRS[mark]:
                 stack.pop()
@@ -100,6 +105,7 @@ def skip_declaration(text: str, offset: int, opened: list[str], inside: bool) ->
                 stack.pop()
             if stack:
                 stack.pop()
+                braces -= 1
             elif inside:
                 return match.start()
         elif mark == "\n":
@@ -107,6 +113,6 @@ def skip_declaration(text: str, offset: int, opened: list[str], inside: bool) ->
             if declaration_begins(text, line):
                 return match.start()
             word = _SPACE.match(text, line).end()  # type: ignore[union-attr]
-            if "{" not in stack and _TOP.match(text, word):
+            if not braces and _TOP.match(text, word):
                 return match.start()
     return len(text)

@@ -88,7 +88,8 @@ def test_D9_every_spelling_of_a_number_under_every_comparator(operator: str) -> 
     for left, right in itertools.product(values, repeat=2):
         for space in ("", " "):
             found = expr(f"{left}{space}{operator}{space}{right}")
-            assert isinstance(found, nodes.Compare) and found.operators == (operator,)
+            assert isinstance(found, nodes.Compare)
+            assert found.operators == (operator,)
             shown = [each.value for each in found.operands if isinstance(each, nodes.IntLit | nodes.FloatLit)]
             assert shown == [values[left], values[right]]
             assert [type(each) for each in shown] == [type(values[left]), type(values[right])]
@@ -163,6 +164,7 @@ def test_strings_decode_their_escapes() -> None:
 
 def test_integers_have_no_size_up_to_4096_bits() -> None:
     found = expr(str(2**4096 - 1))
-    assert isinstance(found, nodes.IntLit) and found.value == 2**4096 - 1
+    assert isinstance(found, nodes.IntLit)
+    assert found.value == 2**4096 - 1
     for text in (str(2**4096), "0x1" + "0" * 1024, "9" * 50_000, str(2**4090) + "Ki"):
         assert [finding.code for finding in findings(f"predicate p = a == {text}")] == ["TSR016"]

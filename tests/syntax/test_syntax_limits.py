@@ -31,7 +31,8 @@ def test_D7_what_is_nested_past_200_is_one_finding(kind: str, times: int) -> Non
     text = f"predicate p = {DEEP[kind](times)}\npredicate q = b\n"
     file, found = parse_items(Source("t", text))
     (finding,) = found
-    assert finding.code == "TSR014" and "200" in finding.message
+    assert finding.code == "TSR014"
+    assert "200" in finding.message
     assert [item.damaged for item in file.items] == [True, False]
 
 
@@ -59,7 +60,9 @@ def _frames() -> list[object]:
 
 def test_chains_of_and_and_or_are_one_level() -> None:
     found = expr(" and\n".join(["a"] * 9_000))
-    assert isinstance(found, nodes.BoolOp) and len(found.operands) == 9_000 and found.depth == 2
+    assert isinstance(found, nodes.BoolOp)
+    assert len(found.operands) == 9_000
+    assert found.depth == 2
     assert [finding.code for finding in findings("predicate p = " + " or\n".join(["a"] * 30_000))] == ["TSR015"]
 
 

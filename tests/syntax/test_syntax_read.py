@@ -12,7 +12,9 @@ def test_D2_a_byte_order_mark_moves_no_column() -> None:
     text = "tessera 1\ncandidate c { teir x }\n"
     with_mark, findings = read_source("t", b"\xef\xbb\xbf" + text.encode())
     without, _ = read_source("t", text.encode())
-    assert findings == () and with_mark.bom and not without.bom
+    assert findings == ()
+    assert with_mark.bom
+    assert not without.bom
     assert with_mark.text == without.text == text
     assert [(each.span.line, each.span.column) for each in parse(with_mark)[1]] == [(2, 15)]
 
@@ -30,9 +32,11 @@ def test_bytes_that_are_not_utf8_have_their_place() -> None:
 
 def test_binary_files_and_utf16_say_so() -> None:
     _, (finding,) = read_source("t", b"\x7fELF\x02\x01\x00\x00")
-    assert finding.code == "TSR008" and "binary" in finding.message
+    assert finding.code == "TSR008"
+    assert "binary" in finding.message
     _, (finding,) = read_source("t", "tessera 1\n".encode("utf-16"))
-    assert finding.code == "TSR008" and "UTF-16" in finding.message
+    assert finding.code == "TSR008"
+    assert "UTF-16" in finding.message
 
 
 def test_a_file_past_16_mib_is_not_read() -> None:

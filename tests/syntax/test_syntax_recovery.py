@@ -62,7 +62,8 @@ def test_D16_the_names_of_damaged_declarations_stay_known() -> None:
         (name, name != "h") for name in "abcrdefgh"
     ]
     first = file.items[0]
-    assert isinstance(first, nodes.Declaration) and [field.keyword for field in first.fields] == ["target", "requires", "bind"]
+    assert isinstance(first, nodes.Declaration)
+    assert [field.keyword for field in first.fields] == ["target", "requires", "bind"]
 
 
 def test_D16_findings_are_the_same_under_other_hash_seeds() -> None:
@@ -76,7 +77,8 @@ def test_D16_findings_are_the_same_under_other_hash_seeds() -> None:
         ).stdout
         for seed in ("0", "1", "77")
     }
-    assert len(seen) == 1 and "TSR101" in seen.pop()
+    assert len(seen) == 1
+    assert "TSR101" in seen.pop()
 
 
 def test_an_unknown_field_is_one_finding_with_the_nearest_word() -> None:
@@ -84,7 +86,8 @@ def test_an_unknown_field_is_one_finding_with_the_nearest_word() -> None:
     (finding,) = found
     assert (finding.code, finding.span.text, finding.hint) == ("TSR101", "teir", "did you mean 'tier'?")
     (candidate,) = file.items
-    assert isinstance(candidate, nodes.Declaration) and candidate.damaged
+    assert isinstance(candidate, nodes.Declaration)
+    assert candidate.damaged
     assert [field.keyword for field in candidate.fields] == ["target", "bind"]
 
 
@@ -139,7 +142,8 @@ def test_clauses_that_are_not_closed_do_not_take_the_next_field() -> None:
     (finding,) = found
     assert (finding.code, finding.span.text, finding.related[0].span.line) == ("TSR021", "bind", 2)
     (first, second) = file.items
-    assert isinstance(first, nodes.Declaration) and [field.keyword for field in first.fields] == ["requires", "bind"]
+    assert isinstance(first, nodes.Declaration)
+    assert [field.keyword for field in first.fields] == ["requires", "bind"]
     assert not second.damaged
 
 
@@ -149,8 +153,10 @@ def test_families_close_only_what_is_open() -> None:
     )
     assert [finding.code for finding in found] == ["TSR021"]
     family, last = file.items
-    assert isinstance(family, nodes.For) and [item.damaged for item in family.body] == [True, False]
-    assert not family.damaged and not last.damaged
+    assert isinstance(family, nodes.For)
+    assert [item.damaged for item in family.body] == [True, False]
+    assert not family.damaged
+    assert not last.damaged
 
 
 @pytest.mark.parametrize(

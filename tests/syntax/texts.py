@@ -26,7 +26,8 @@ def items(text: str) -> nodes.File:
 def expr(text: str) -> nodes.Expr:
     """An expression that must have no finding."""
     found, findings = parse_expression(Source("t.tsr", text))
-    assert found is not None and findings == (), [(finding.code, finding.message) for finding in findings]
+    assert findings == (), [(finding.code, finding.message) for finding in findings]
+    assert found is not None
     return found
 
 
