@@ -67,7 +67,7 @@ def reference(q: Any, pages_k: Any, pages_v: Any, table: Any, lengths: Any, scal
 
 
 def sample_operands(rng: np.random.Generator, dims: Mapping[str, int], attrs: Mapping[str, Any]) -> dict[str, Array]:
-    """Return tables and lengths that hold together: lengths from 0 to what the table has room for, pages in any order.
+    """Return tables and lengths that hold together: lengths from 0 to what the table has room for (the first is full), pages in any order.
 
     >>> found = sample_operands(np.random.default_rng(0), {"B": 2, "T": 3, "page": 4, "P": 8}, {})
     >>> found["table"].shape, bool((found["lengths"] <= 12).all())
@@ -75,7 +75,9 @@ def sample_operands(rng: np.random.Generator, dims: Mapping[str, int], attrs: Ma
     """
     room = dims["T"] * dims["page"] if dims["P"] else 0
     table = rng.integers(0, max(1, dims["P"]), (dims["B"], dims["T"])).astype(np.int32)
-    return {"table": table, "lengths": rng.integers(0, room + 1, dims["B"]).astype(np.int32)}
+    lengths = rng.integers(0, room + 1, dims["B"]).astype(np.int32)
+    lengths[:1] = room  # one sequence fills its table, so that no sample is of empty sequences alone
+    return {"table": table, "lengths": lengths}
 
 
 @quiet

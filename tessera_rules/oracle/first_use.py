@@ -77,7 +77,7 @@ def _copy(x: Any) -> Array:
     low, high = its.extent
     memory = np.empty(high - low + 4096, dtype=np.uint8)
     start = (low - memory.ctypes.data) % 4096
-    made: Array = np.lib.stride_tricks.as_strided(memory[start:].view(np.uint8)[: high - low].view(source.dtype), source.shape, source.strides)
+    made: Array = np.ndarray(source.shape, source.dtype, memory, start, source.strides)
     made[...] = source
     return made
 

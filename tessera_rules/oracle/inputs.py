@@ -92,8 +92,8 @@ def place(values: Array, request: Request, name: str) -> Array:
     while start < 0:
         start += 2 * align
     buffer = memory[start : start + max(span, 1) * item]
-    origin = buffer.view(values.dtype) if span else np.empty(0, values.dtype)
-    view: Array = np.lib.stride_tricks.as_strided(origin[-low:] if span else origin, values.shape, tuple(stride * item for stride in strides))
+    view: Array = np.ndarray(values.shape, values.dtype, buffer, -low * item, tuple(stride * item for stride in strides))
+    origin = np.ndarray((max(span, 1),), values.dtype, buffer)
     if values.size:
         if all(stride != 0 or size <= 1 for size, stride in zip(values.shape, strides, strict=True)):
             view[...] = values

@@ -92,7 +92,7 @@ def _overflows(reference: Array, limit: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _largest(dtype: np.dtype[Any]) -> float:
-    if dtype.kind == "f":
+    if dtype.kind == "f" and dtype.itemsize > 1:
         return float(np.finfo(dtype).max)
     import ml_dtypes
 
