@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tessera_rules.arbiter.decision import Proof, Verdict
-from tessera_rules.compile.operators import shown
+from tessera_rules.compile.kinds import shown
 from tessera_rules.model.values import Candidate, Clause, Rule
 from tessera_rules.model.words import VerdictWord
 from tessera_rules.source import Span

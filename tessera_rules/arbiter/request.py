@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 from tessera_rules.arbiter.facts import RequestFacts
 from tessera_rules.arbiter.words import dtype_of, integer, names_of, value_of
 from tessera_rules.compile.evaluate import UNKNOWN, ClauseError, clause_values, truth
-from tessera_rules.compile.operators import shown
+from tessera_rules.compile.kinds import shown
 from tessera_rules.errors import OperandError, UsageError
 from tessera_rules.machine.base import Machine
 from tessera_rules.model.request import Request

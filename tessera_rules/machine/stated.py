@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from tessera_rules.compile.operators import typed
+from tessera_rules.compile.kinds import typed
 from tessera_rules.errors import UsageError
 from tessera_rules.machine.base import Answer
 from tessera_rules.machine.probe_text import ProbeKey, UnsetVariable, expanded, plain_probe, split_key
