@@ -23,9 +23,6 @@ class ClauseError(Exception):
         return hash(self.message)
 
 
-# ---- what a value is ----------------------------------------------------------------------------------------------
-
-
 def kind_of(value: Any) -> str:
     """Say what a value is, with its article where it has one.
 

@@ -23,8 +23,6 @@ from tessera_rules.model.terms import Fact, Term, facts
 from tessera_rules.model.types import Type
 from tessera_rules.model.values import Clause
 
-# ---- functions ----------------------------------------------------------------------------------------------------
-
 
 def function(name: str, parameters: Sequence[str], body: Sequence[ast.stmt], namespace: Mapping[str, Any]) -> Callable[..., Any]:
     """Return a function made of statements. The names in it are ours; ``namespace`` holds what they refer to."""

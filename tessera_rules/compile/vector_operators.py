@@ -10,8 +10,6 @@ import numpy as np
 
 from tessera_rules.compile.columns import FAILED, HIGH, LOW, ROUNDED, Column, Mask, either, failing
 
-# ---- what NumPy computes ------------------------------------------------------------------------------------------
-
 
 def _all(columns: list[Column], *kinds: str) -> bool:
     return all(column.kind in kinds for column in columns)

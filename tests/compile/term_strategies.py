@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -100,6 +101,11 @@ def completions(values: Mapping[str, Any], universe: Mapping[str, list[Any]]) ->
     open_keys = [key for key in universe if key not in values]
     for choice in itertools.product(*(universe[key] for key in open_keys)):
         yield {**values, **dict(zip(open_keys, choice, strict=True))}
+
+
+def examples(count: int) -> int:
+    """How many cases a property is tried on: twenty times as many under ``make deep``."""
+    return count * 20 if os.environ.get("TSR_DEEP") else count
 
 
 # ---- drawn at random ----------------------------------------------------------------------------------------------

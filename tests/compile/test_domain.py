@@ -26,7 +26,7 @@ from tessera_rules.compile.evaluate import UNKNOWN, ClauseError
 from tessera_rules.model.show import show
 from tessera_rules.model.terms import Apply, Const, Fact, Term, Version
 from tessera_rules.model.types import BOOL, DTYPE, INT
-from tests.compile.term_strategies import K, M, N, act, arch, causal, conditions, driver, dtype, epilogue, known, outcome, scale, t
+from tests.compile.term_strategies import K, M, N, act, arch, causal, conditions, driver, dtype, epilogue, examples, known, outcome, scale, t
 
 HEADS, GROUPS = Fact(INT, "dim:Hq", "Hq"), Fact(INT, "dim:Hkv", "Hkv")
 HEAD_DIM = t("and", t("eq", t("mod", K, 16), 0), t("le", K, 256))
@@ -46,7 +46,7 @@ def holds_at(found: Any, values: dict[str, Any]) -> bool:
     return bare and all(outcome(core, values) in each for core, each in found.expressions.values() if not isinstance(outcome(core, values), ClauseError))
 
 
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(conditions(), st.booleans(), st.sampled_from(["f16", "i4", "f32"]), st.booleans(), st.integers(0, 3))
 def test_a_domain_holds_every_point_and_exactly_those_where_it_says_so(term: Apply, wanted: bool, word: str, flag: bool, n: int) -> None:
     fixed = known(N=n, K=2, dtype=word, causal=flag)
@@ -60,7 +60,7 @@ def test_a_domain_holds_every_point_and_exactly_those_where_it_says_so(term: App
             assert not holds_at(found, values)
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(conditions(), st.booleans())
 def test_a_domain_of_several_names_excludes_nothing_true(term: Apply, wanted: bool) -> None:
     found = describe(term, wanted)
@@ -242,7 +242,7 @@ def test_a_limit_cuts_every_name_alike() -> None:
     assert all(len(inside(points, key)) >= 3 for key in ("dim:M", "dim:N", "dim:K"))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(75), deadline=None, derandomize=True)
 @given(st.lists(conditions(), min_size=1, max_size=3))
 def test_every_point_is_what_it_claims(terms: list[Term]) -> None:
     universe = {"dim:M": between(0, 40), "dim:N": between(0, 12), "dim:K": multiples(4) & between(0, 64), "dtype": ("f16", "i4"), "attr:causal": (True, False)}

@@ -29,6 +29,7 @@ from tests.compile.term_strategies import (
     driver,
     dtype,
     epilogue,
+    examples,
     integers,
     known,
     maybe,
@@ -64,13 +65,13 @@ VALUES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(conditions() | integers(), VALUES)
 def test_small_numbers(term: Term, values: dict[str, Any]) -> None:
     agree(term, values)
 
 
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(conditions(EDGES | SMALL) | integers(EDGES | SMALL), VALUES)
 def test_numbers_at_the_edges_of_machine_integers(term: Term, values: dict[str, Any]) -> None:
     agree(term, values)
@@ -163,7 +164,7 @@ def test_hostile_names_and_strings_are_only_data(text: str) -> None:
 
 
 @example("__class__")
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(st.text(max_size=8))
 def test_no_text_of_a_rule_becomes_code(text: str) -> None:
     term = t("or", t("eq", Fact(STRING, text, text), text), t("mod", Fact(INT, f"dim:{text}", text), 0))
@@ -174,7 +175,7 @@ def test_no_text_of_a_rule_becomes_code(text: str) -> None:
             assert node.id in {"f0", "f1"} | set(emitter.namespace)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(st.lists(conditions(), min_size=1, max_size=5), VALUES)
 def test_a_gate_names_the_first_that_is_not_true(terms: list[Term], values: dict[str, Any]) -> None:
     values = {key: value % 64 if key.startswith("dim") else value for key, value in values.items()}

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tessera_rules.compile.domain.integers import EVERY, NOTHING, IntegerSet, at_least, at_most, between, exactly, multiples
+from tests.compile.term_strategies import examples
 
 WINDOW = range(-60, 61)
 
@@ -40,7 +41,7 @@ def sets(draw: st.DrawFn, depth: int = 3) -> tuple[IntegerSet, set[int]]:
     return (a & b, inside_a & inside_b) if form == "and" else (a | b, inside_a | inside_b)
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=examples(250), deadline=None, derandomize=True)
 @given(sets())
 def test_and_or_not_hold_what_they_should(drawn: tuple[IntegerSet, set[int]]) -> None:
     found, expected = drawn
@@ -50,7 +51,7 @@ def test_and_or_not_hold_what_they_should(drawn: tuple[IntegerSet, set[int]]) ->
         assert not expected
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(sets(), st.integers(-50, 50))
 def test_ends_neighbours_and_counts(drawn: tuple[IntegerSet, set[int]], at: int) -> None:
     found, inside = drawn
@@ -73,7 +74,7 @@ def test_ends_neighbours_and_counts(drawn: tuple[IntegerSet, set[int]], at: int)
     assert found.only == (min(inside) if len(inside) == 1 and found.count() == 1 else None)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(sets())
 def test_all_members_agree_modulo_the_modulus(drawn: tuple[IntegerSet, set[int]]) -> None:
     found, inside = drawn

@@ -31,6 +31,7 @@ from tests.compile.term_strategies import (
     driver,
     dtype,
     epilogue,
+    examples,
     integers,
     known,
     outcome,
@@ -395,7 +396,7 @@ def test_values_of_a_clause_have_the_loop_names_and_plain_values() -> None:
 UNIVERSE = {"dim:M": [0, 1, 6], "dim:N": [0, 2], "dim:K": [1, 3], "dtype": ["f16", "i4"], "attr:causal": [False, True]}
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(conditions(), st.sets(st.sampled_from(sorted(UNIVERSE))), st.randoms(use_true_random=False))
 def test_what_is_said_with_names_open_holds_whatever_their_values(term: Apply, given_keys: set[str], random: Any) -> None:
     values = {key: random.choice(UNIVERSE[key]) for key in sorted(given_keys)}
@@ -456,7 +457,7 @@ def without_ranges(term: Any) -> bool:
     return not isinstance(term, Apply) or (term.op != "in_range" and all(map(without_ranges, term.args)))
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=examples(250), deadline=None, derandomize=True)
 @given(conditions().filter(without_ranges), st.fixed_dictionaries({key: st.sampled_from(options) for key, options in UNIVERSE.items()}))
 def test_D10_the_printed_text_read_by_pythons_grammar_has_the_same_value(term: Apply, values: dict[str, Any]) -> None:
     # The two grammars agree on precedence, so Python's parser is an independent reader of what show() brackets.
@@ -481,7 +482,7 @@ class _StrictNumbers(ast.NodeTransformer):
         return node
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(integers(), st.integers(0, 12), st.integers(0, 12), st.integers(0, 12))
 def test_integers_stay_integers(term: Any, m: int, n: int, k: int) -> None:
     found = outcome(term, known(M=m, N=n, K=k, dtype="f16", causal=True))

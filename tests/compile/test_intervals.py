@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tessera_rules.compile.domain.integers import between
 from tessera_rules.compile.domain.intervals import Interval, bounds, contradictory, narrow
 from tessera_rules.model.terms import Term
-from tests.compile.term_strategies import K, M, N, integers, known, outcome, t
+from tests.compile.term_strategies import K, M, N, examples, integers, known, outcome, t
 
 RANGES = {"dim:M": (-3, 4), "dim:N": (0, 3), "dim:K": (1, 6)}
 FRAME = {key: Interval(*ends) for key, ends in RANGES.items()}
@@ -23,7 +23,7 @@ def within(value: int, interval: Interval) -> bool:
     return (interval.low is None or interval.low <= value) and (interval.high is None or value <= interval.high)
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=examples(250), deadline=None, derandomize=True)
 @given(integers())
 def test_no_value_leaves_the_bounds(term: Term) -> None:
     found = bounds(term, FRAME.__getitem__)
@@ -32,7 +32,7 @@ def test_no_value_leaves_the_bounds(term: Term) -> None:
         assert not isinstance(value, int) or within(value, found)
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=examples(250), deadline=None, derandomize=True)
 @given(integers(), st.none() | st.integers(-12, 30), st.none() | st.integers(-12, 30))
 def test_narrowing_keeps_every_point_that_is_inside(term: Term, low: int | None, high: int | None) -> None:
     found: dict[str, Interval] = {}

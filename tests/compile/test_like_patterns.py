@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tessera_rules.compile.evaluate import UNKNOWN, ClauseError
 from tessera_rules.model.patterns import Matcher, compile_pattern
 from tessera_rules.syntax import nodes
-from tests.compile.term_strategies import ANYTHING, PLACE, const, either, epilogue, known, many, maybe, outcome, pattern, scale, t, word
+from tests.compile.term_strategies import ANYTHING, PLACE, const, either, epilogue, examples, known, many, maybe, outcome, pattern, scale, t, word
 
 ALPHABET = ("a", "b", "c")
 LISTS = [words for length in range(5) for words in itertools.product(ALPHABET, repeat=length)]
@@ -41,7 +41,7 @@ def regex(item: nodes.PatternItem) -> str:
     return f"(?:{regex(item.item)}){item.times}"
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(st.lists(items(), max_size=4))
 def test_every_pattern_matches_what_the_regular_expression_does(parts: list[nodes.PatternItem]) -> None:
     matcher = Matcher(tuple(parts))
@@ -50,7 +50,7 @@ def test_every_pattern_matches_what_the_regular_expression_does(parts: list[node
         assert matcher.matches(words) is bool(expected.fullmatch("".join(words))), (matcher.text, words)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(st.lists(items(), max_size=4))
 def test_listing_and_the_shortest_agree_with_matching(parts: list[nodes.PatternItem]) -> None:
     matcher = Matcher(tuple(parts))

@@ -13,7 +13,7 @@ from tessera_rules.compile.simplify import FALSE, TRUE, conjunction, disjunction
 from tessera_rules.model.show import show
 from tessera_rules.model.terms import Apply, Const, Term, facts
 from tessera_rules.model.types import DTYPE
-from tests.compile.term_strategies import K, M, N, causal, completions, conditions, dtype, integers, known, outcome, same, scale, t
+from tests.compile.term_strategies import K, M, N, causal, completions, conditions, dtype, examples, integers, known, outcome, same, scale, t
 
 UNIVERSE = {"dim:M": [0, 1, 6], "dim:N": [0, 2], "dim:K": [1, 3], "dtype": ["f16", "i4"], "attr:causal": [False, True]}
 ERROR = t("eq", t("mod", 1, 0), 0)
@@ -23,7 +23,7 @@ def partial(values: dict[str, Any]) -> Lookup:
     return lambda key: values.get(key, UNKNOWN)
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=examples(250), deadline=None, derandomize=True)
 @given(conditions() | integers(), st.sets(st.sampled_from(sorted(UNIVERSE))), st.randoms(use_true_random=False))
 def test_the_rest_means_what_the_whole_means(term: Term, given_keys: set[str], random: Any) -> None:
     values = {key: random.choice(UNIVERSE[key]) for key in sorted(given_keys)}
@@ -42,7 +42,7 @@ def test_the_rest_means_what_the_whole_means(term: Term, given_keys: set[str], r
         assert same(rest.value, found)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(conditions(), st.sets(st.sampled_from(sorted(UNIVERSE)), min_size=2), st.randoms(use_true_random=False))
 def test_nothing_known_is_left_but_in_what_would_be_an_error(term: Apply, given_keys: set[str], random: Any) -> None:
     values = {key: random.choice(UNIVERSE[key]) for key in sorted(given_keys)}

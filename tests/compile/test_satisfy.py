@@ -17,7 +17,26 @@ from tessera_rules.compile.simplify import conjunction
 from tessera_rules.model.show import show
 from tessera_rules.model.terms import Apply, Const, Fact, Term, Version
 from tessera_rules.model.types import DTYPE, INT
-from tests.compile.term_strategies import K, M, N, act, arch, causal, conditions, driver, dtype, either, epilogue, maybe, outcome, pattern, scale, t, word
+from tests.compile.term_strategies import (
+    K,
+    M,
+    N,
+    act,
+    arch,
+    causal,
+    conditions,
+    driver,
+    dtype,
+    either,
+    epilogue,
+    examples,
+    maybe,
+    outcome,
+    pattern,
+    scale,
+    t,
+    word,
+)
 
 UNIVERSE = {"dim:M": between(0, 4), "dim:N": between(1, 3), "dim:K": between(2, 8, 3), "dtype": ("f16", "i4"), "attr:causal": (False, True)}
 ALL = [
@@ -30,7 +49,7 @@ def right(term: Term, values: dict[str, Any], holds: bool) -> bool:
     return (outcome(term, values) is True) is holds
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(st.lists(conditions(), min_size=1, max_size=3), st.lists(conditions(), max_size=2))
 def test_an_answer_is_right_and_none_is_proved(holds: list[Term], fails: list[Term]) -> None:
     expected = [values for values in ALL if all(right(each, values, True) for each in holds) and all(right(each, values, False) for each in fails)]

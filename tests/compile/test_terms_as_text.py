@@ -27,6 +27,7 @@ from tests.compile.term_strategies import (
     dtype,
     either,
     epilogue,
+    examples,
     many,
     maybe,
     outcome,
@@ -83,7 +84,7 @@ def _no_constant_mistakes(term: Term) -> bool:
     return True
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(conditions().filter(_no_constant_mistakes), st.randoms(use_true_random=False))
 def test_D10_printed_parsed_and_built_again_it_is_the_same(term: Apply, random: Any) -> None:
     text = show(term)
@@ -138,7 +139,7 @@ def test_D10_brackets_stand_where_the_meaning_needs_them(term: Apply, text: str)
 
 
 @example("\x00\x7f\x85\u2028\ufeff")
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(50), deadline=None, derandomize=True)
 @given(st.text(max_size=20))
 def test_every_string_reads_back(value: str) -> None:
     term = read(show(t("eq", arch, value)))
@@ -147,7 +148,7 @@ def test_every_string_reads_back(value: str) -> None:
     assert term.args[1].value == value
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(50), deadline=None, derandomize=True)
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**200), 2**200))
 def test_every_number_reads_back(value: float) -> None:
     assert same(outcome(read(show(t("le", scale, value))).args[1], {}), value)  # type: ignore[attr-defined]

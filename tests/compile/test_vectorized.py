@@ -13,7 +13,26 @@ from tessera_rules.compile.evaluate import ClauseError, truth
 from tessera_rules.compile.vectorized import compile_vectorized
 from tessera_rules.model.terms import Apply, Const, Fact, Term
 from tessera_rules.model.types import DTYPE, FLOAT, Type
-from tests.compile.term_strategies import EDGES, SMALL, K, M, N, arch, as_term, causal, conditions, const, dtype, epilogue, integers, outcome, same, scale, t
+from tests.compile.term_strategies import (
+    EDGES,
+    SMALL,
+    K,
+    M,
+    N,
+    arch,
+    as_term,
+    causal,
+    conditions,
+    const,
+    dtype,
+    epilogue,
+    examples,
+    integers,
+    outcome,
+    same,
+    scale,
+    t,
+)
 
 MACHINE = EDGES.filter(lambda n: -(2**63) <= n < 2**63)
 
@@ -46,25 +65,25 @@ def columns(draw: st.DrawFn, numbers: st.SearchStrategy[int]) -> dict[str, Any]:
     return found
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(conditions(), columns(SMALL))
 def test_small_numbers(term: Apply, values: dict[str, Any]) -> None:
     agree(term, values, len(values["attr:causal"]))
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(conditions(EDGES | SMALL), columns(MACHINE | SMALL))
 def test_numbers_at_the_edges_of_machine_integers(term: Apply, values: dict[str, Any]) -> None:
     agree(term, values, len(values["attr:causal"]))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(75), deadline=None, derandomize=True)
 @given(conditions(EDGES), columns(EDGES | st.just(10**30)))
 def test_numbers_past_machine_integers_come_as_objects(term: Apply, values: dict[str, Any]) -> None:
     agree(term, values, len(values["attr:causal"]))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(integers(EDGES | SMALL), columns(MACHINE | SMALL))
 def test_terms_that_are_no_conditions_have_their_values(term: Term, values: dict[str, Any]) -> None:
     column = compile_vectorized(term).column(values)

@@ -26,8 +26,6 @@ class Goal:
     wants: frozenset[str]
 
 
-# ---- alternatives -------------------------------------------------------------------------------------------------
-
 Way = list[Goal | None]
 """Goals that together are one alternative; ``[None]`` says that the condition is a plain one, for `assume`."""
 

@@ -36,9 +36,6 @@ def _canonical(term: Term) -> str:
     return show(term)
 
 
-# ---- linear expressions -------------------------------------------------------------------------------------------
-
-
 def linear_parts(term: Term) -> tuple[Term | None, int, int] | None:
     """Return ``(core, factor, offset)`` with ``term == factor * core + offset``, or None; core None is a constant.
 

@@ -82,9 +82,6 @@ def come_to(goal: Goal, state: Store) -> Term | str:
     return rest
 
 
-# ---- plain conditions ---------------------------------------------------------------------------------------------
-
-
 def assume(goal: Goal, state: Store) -> bool:
     """Narrow the state by a plain condition. Returns False where it cannot hold. What the sets do not say stays pending."""
     if E in goal.wants:

@@ -10,8 +10,6 @@ from tessera_rules.compile.domain.linear import divided, integer
 from tessera_rules.compile.domain.pieces import MAX_RESIDUES, make_piece
 from tessera_rules.model.terms import Term
 
-# ---- the other operators ------------------------------------------------------------------------------------------
-
 Step = Callable[[tuple[Term, ...], IntegerSet], tuple[Term, IntegerSet] | None]
 
 
