@@ -21,6 +21,7 @@ from tessera_rules.bind.bound import Bound, NativeBound, bind
 from tessera_rules.bind.child import try_once
 from tessera_rules.bind.digest import interface
 from tessera_rules.bind.library import changed_marks
+from tessera_rules.bind.operands import bind_operands
 from tessera_rules.bind.outcome import Unbound
 from tessera_rules.compile.evaluate import UNKNOWN, truth
 from tessera_rules.errors import TesseraError
@@ -118,6 +119,7 @@ class Bindings:
         try:
             asked = self._smoke_request(candidate, words)
             arrays = sample_arrays(asked)
+            asked = bind_operands(asked.op, (), arrays, asked.attrs, asked.target, threads=asked.threads, allow=asked.allow).request
         except TesseraError as problem:
             return Answer(False, f"smoke({request.replace(' ', ', ')}): {problem.message}")
         said = f"smoke({request.replace(' ', ', ')})"

@@ -53,6 +53,24 @@ class Plan:
         )
         return Plan(request, contracts(request), expected)
 
+    def check(self, views: Mapping[str, ArrayView]) -> None:
+        """Hold operands to the request: presence, shape, dtype; what is written to can be written. Raises `OperandError`."""
+        op = self.request.op
+        for operand, shape, dtype in self.operands:
+            it = views.get(operand.name)
+            if it is None:
+                said = "is given in the request, and is not here" if operand.optional else "is missing"
+                raise OperandError(f"operand '{operand.name}' of {op.name} {said}", span=operand.span)
+            if it.shape != shape:
+                raise OperandError(f"operand '{operand.name}' of {op.name} has shape {list(it.shape)}, and the request says {list(shape)}", span=operand.span)
+            if dtype is not None and it.dtype != dtype:
+                raise OperandError(f"operand '{operand.name}' of {op.name} is {it.dtype}, and the request says {dtype}", span=operand.span)
+            if operand.inout and it.readonly:
+                raise OperandError(f"operand '{operand.name}' of {op.name} is written to, and this array is read-only")
+        if len(views) > len(self.operands):
+            name = next(name for name in views if all(name != operand.name for operand, _, _ in self.operands))
+            raise OperandError(f"operand '{name}' of {op.name} is here, and not given in the request")
+
 
 @define(eq=False)
 class Bound:
@@ -129,28 +147,10 @@ class _Frame:
         seen = {name: views[name] if views is not None and name in views else view(x, name) for name, x in given.items()}
         plan = bound.plan(request)
         frame = _Frame(bound, request, given, seen, plan.results, {}, out is not None, threads, stream, poison)
-        frame.check_operands(plan)
+        plan.check(seen)
         if out is not None:
             frame.take_outs(out)
         return frame
-
-    def check_operands(self, plan: Plan) -> None:
-        """Hold operands to the request: presence, shape, dtype; what is written to can be written."""
-        op = self.bound.op
-        for operand, shape, dtype in plan.operands:
-            it = self.views.get(operand.name)
-            if it is None:
-                said = "is given in the request, and is not here" if operand.optional else "is missing"
-                raise OperandError(f"operand '{operand.name}' of {op.name} {said}", span=operand.span)
-            if it.shape != shape:
-                raise OperandError(f"operand '{operand.name}' of {op.name} has shape {list(it.shape)}, and the request says {list(shape)}", span=operand.span)
-            if dtype is not None and it.dtype != dtype:
-                raise OperandError(f"operand '{operand.name}' of {op.name} is {it.dtype}, and the request says {dtype}", span=operand.span)
-            if operand.inout and it.readonly:
-                raise OperandError(f"operand '{operand.name}' of {op.name} is written to, and this array is read-only")
-        if len(self.views) > len(plan.operands):
-            name = next(name for name in self.views if all(name != operand.name for operand, _, _ in plan.operands))
-            raise OperandError(f"operand '{name}' of {op.name} is here, and not given in the request")
 
     def take_outs(self, out: Any) -> None:
         """Take the caller's outputs. Raises `OperandError` where one does not fit."""

@@ -23,12 +23,15 @@ def cache_root() -> Path:
 
 def own_folder(name: str) -> Path:
     """Return a folder of the cache, made with mode 0700. Raises `CacheError` where it is not the user's alone."""
-    folder = cache_root() / name
+    try:
+        folder = cache_root() / name
+    except RuntimeError as problem:  # there is no home folder
+        raise CacheError(f"there is no cache folder: {problem}; TSR_CACHE names one") from None
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.lstat()
-    except (OSError, RuntimeError) as problem:
-        raise CacheError(f"the cache folder {folder} cannot be made: {getattr(problem, 'strerror', None) or problem}; TSR_CACHE names another") from None
+    except OSError as problem:
+        raise CacheError(f"the cache folder {folder} cannot be made: {problem.strerror or problem}; TSR_CACHE names another") from None
     if not stat.S_ISDIR(found.st_mode):
         raise CacheError(f"the cache folder {folder} is no folder of its own (a link or a file); TSR_CACHE names another")
     if found.st_uid != os.geteuid():

@@ -18,10 +18,10 @@ import numpy as np
 from attrs import evolve, frozen
 
 from tessera_rules.bind.arrays import ArrayView, dense_strides, dtype_of, view
-from tessera_rules.bind.bound import Bound, NativeBound, PythonBound
+from tessera_rules.bind.bound import Bound, NativeBound, PythonBound, check_memory
 from tessera_rules.bind.native import Call, slots_of, status_of, workspace_bytes
 from tessera_rules.bind.outcome import KernelFailed
-from tessera_rules.bind.results import Contract, contracts
+from tessera_rules.bind.results import Contract
 from tessera_rules.machine.cpu import usable_cores
 from tessera_rules.machine.processes import Ended, Process
 from tessera_rules.model.request import Request
@@ -103,10 +103,13 @@ class Trier:
     def run(self, bound: Bound, arrays: Mapping[str, Any], request: Request, *, threads: int | None = None, poison: int = 0xFF) -> Trial:
         """Run a bound candidate once on copies of arrays. Never raises for what the kernel does.
 
-        Raises: `OperandError` for arrays that are none, `ValueError` for device memory.
+        Raises: `OperandError` for arrays that are not those of the request, `ValueError` for device memory.
         """
         views = {name: view(arrays[name], name) for name in bound.op.operands if arrays.get(name) is not None}
-        results = contracts(request)
+        plan = bound.plan(request)
+        plan.check(views)
+        results = plan.results
+        check_memory(bound.candidate, views, [result.inout for result in results if result.inout is not None])
         count = threads or request.threads or usable_cores()
         trial = self._once(bound, request, views, results, count, poison)
         if not trial.unwritten:

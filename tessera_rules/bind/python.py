@@ -79,7 +79,7 @@ class PythonCallable:
             result = self.function(*arguments, **rest)
         except Declined:
             raise
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             raise KernelFailed(f"{self.path} raised {described(problem)}") from problem
         if isinstance(result, Declined):
             raise result

@@ -35,11 +35,14 @@ class Process:
     """A running child. Use as a context manager: at its end nothing of the child is left, nor of its own children."""
 
     def __init__(self, script: Path, *, arguments: Sequence[str] = (), fds: Sequence[int] = (), site: bool = True) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+        self.results: int | None = None
+        self.pending = b""
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         reading, writing = os.pipe()
         flags = ["-I"] if site else ["-I", "-S"]
         try:
-            self.process: subprocess.Popen[bytes] | None = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [sys.executable, *flags, str(script), str(writing), *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -47,14 +50,16 @@ class Process:
                 pass_fds=(writing, *fds),
                 start_new_session=True,
             )
-        except BaseException:
+            self.results = reading
+        except OSError as problem:
             os.close(reading)
             self.errors.close()
-            raise
+            self.unstarted = f"no child process could be started: {problem.strerror or problem}"
         finally:
             os.close(writing)
-        self.results: int | None = reading
-        self.pending = b""
+
+    unstarted = "the child process has ended before"
+    """What is said to who asks a child that is not there."""
 
     def __enter__(self) -> Process:
         return self
@@ -71,7 +76,7 @@ class Process:
         """Return the answer to a question, or how the child ended. A child that outlives ``seconds`` is killed."""
         process = self.process
         if process is None or process.stdin is None:
-            return Ended("the child process has ended before")
+            return Ended(self.unstarted)
         try:
             process.stdin.write(json.dumps(question).encode() + b"\n")
             process.stdin.flush()

@@ -171,3 +171,14 @@ def test_what_was_found_here_decides_the_same_elsewhere(tmp_path: Path, monkeypa
     assert elsewhere == local
     assert {name for name, refused in local.items() if refused} == {*(f"bad{i}" for i in range(len(bad))), "unbound", "smokes"}
     assert "HOME" not in document(asked)["env"]
+
+
+def test_a_smoke_settles_dtypes_that_the_op_leaves_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    op = (
+        'op mixed { operand x: [M, N]; operand w: [N] one of [f16, i8]; operand table?: [M] i32; result [M, N]; dtype x in [f32] }\ntarget x86 { "the host" }\n'
+    )
+    name = module(tmp_path, monkeypatch, "def f(x, w, table=None):\n    assert (w.dtype, table.max()) == ('float16', 0)\n    return x * w.astype('f4')\n")
+    text = f'candidate c {{ tier emitted; target x86; op mixed; honours [table]; bind python "{name}:f" }}'
+    ruleset = rules(tmp_path, text, op=op)
+    answer = this_machine(ruleset).probe("probe:smoke:M=3 N=5 given=table", ruleset.candidates["c"])
+    assert answer.value is True, answer.found

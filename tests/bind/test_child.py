@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tessera_rules.bind.child import Trial, Trier, try_once
+from tessera_rules.errors import OperandError
 from tessera_rules.model.values import Ruleset
 from tests.bind.rules import bound, candidate, operands, rules
 
@@ -245,3 +246,20 @@ int add(float *c, const float *x, int64_t M, int64_t N, int64_t ldc) {
     assert ran.clean
     assert ran.outputs[0].tolist() == [[5] * 3] * 2
     assert (c == 1).all()
+
+
+def test_T26_a_trial_copies_nothing_from_outside_of_a_buffer(ruleset: Ruleset, trier: Trier) -> None:
+    short = np.lib.stride_tricks.as_strided(np.zeros(4, f32), (3, 2), (1 << 40, 4))
+    found = operands(ruleset, short, np.zeros((2, 20), f32))
+    with pytest.raises(OperandError, match="outside of its buffer"):
+        trier.run(bound(ruleset, "c"), found.arrays, found.request)
+    with pytest.raises(OperandError, match=r"'a' of mm has shape"):
+        trier.run(bound(ruleset, "c"), {**found.arrays, "a": np.zeros((9, 9), f32)}, found.request)
+
+
+def test_a_child_that_cannot_be_started_is_a_reason(ruleset: Ruleset, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = set(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
+    found = trial(ruleset, 20)
+    assert (found.outcome, found.reason) == ("crashed", "no child process could be started: No such file or directory")
+    assert set(os.listdir("/proc/self/fd")) == files

@@ -70,6 +70,9 @@ def declines_bare(a, b):
 def fails(a, b):
     return a @ b.T @ a
 
+def exits(a, b):
+    raise SystemExit(3)
+
 def nothing(a, b):
     return None
 
@@ -196,6 +199,7 @@ def test_declined_is_returned_or_raised(tmp_path: Path, module: str, name: str, 
     ("name", "said"),
     [
         ("fails", "fails raised ValueError"),
+        ("exits", "exits raised SystemExit: 3"),
         ("nothing", "returned nothing"),
         ("scalar", "returned no array"),
         ("wrong_shape", r"returned shape \[1, 2, 4\] where 'out' has \[2, 4\]"),
