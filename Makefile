@@ -11,7 +11,7 @@ WORKERS ?= 2
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tessera-rules needs Python 3.11 or later (PYTHON=… names one)"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	$(BIN)/python -W ignore -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]' 2>.venv/pip.log || { cat .venv/pip.log; exit 1; }
 	touch $@
 
 demo: $(STAMP)

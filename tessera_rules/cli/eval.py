@@ -35,7 +35,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     words, named = asked_rules(options, 2, options.assume)
     ruleset = load_rules(named, streams)
     asked = read_words("eval", words, ruleset)
-    machine = machine_of(options.machine)
+    machine = machine_of(options.machine, ruleset)
     request = bind_words(ruleset, asked.op, asked.target, asked.words, machine)
     if options.machine is None:
         streams.tell("tsr eval asks this machine: probes run, and a smoke probe is a call of a kernel (--machine states a machine instead)")

@@ -47,12 +47,12 @@ def read_words(verb: str, words: Sequence[str], ruleset: Ruleset) -> Asked:
     return Asked(plain[0], plain[1] if len(plain) == 2 else None, pairs)
 
 
-def machine_of(path: str | None) -> Machine:
-    """Return the machine that a file states, or this one."""
+def machine_of(path: str | None, ruleset: Ruleset) -> Machine:
+    """Return the machine that a file states, or this one, where candidates of the rules are bound."""
     if path is None:
-        from tessera_rules.machine.local import LocalMachine
+        from tessera_rules.bind.bindings import this_machine
 
-        return LocalMachine()
+        return this_machine(ruleset)
     from tessera_rules.cli.rules import readable
     from tessera_rules.machine.stated import parse_machine
 
