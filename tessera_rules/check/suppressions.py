@@ -23,7 +23,8 @@ UNKNOWN = Code(
     "TSR491",
     "a suppression that cannot be read",
     "A comment begins like a suppression and is none: the code does not exist, the list is missing or empty, or the code is one that cannot be "
-    "silenced. Syntax findings (`TSR0xx`) cannot be: a text that does not parse means nothing.\n\nWrite `# tsr: ignore[TSR401]`, several codes parted by commas.",
+    "silenced. Syntax findings (`TSR0xx`) cannot be: a text that does not parse means nothing.\n\n"
+    "Write `# tsr: ignore[TSR401]`, several codes parted by commas.",
     severity="warning",
 )
 

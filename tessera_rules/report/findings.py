@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from tessera_rules.diagnostic import Finding
 from tessera_rules.report.text import Paint, count_findings, render_finding
 
+PLAIN = Paint()
 
-def render_report(findings: Iterable[Finding], files: int, paint: Paint = Paint()) -> str:
+
+def render_report(findings: Iterable[Finding], files: int, paint: Paint = PLAIN) -> str:
     """Return the whole report, without a last newline.
 
     >>> render_report([], 2)
