@@ -37,7 +37,8 @@ _WORKER = Path(__file__).with_name("worker.py")
 class Trial:
     """What one run in a child came to; nothing but a value.
 
-    ``outputs`` are the results in the op's order, as NumPy (only where it ran). ``changed`` names operands that it wrote to
+    ``reason`` says why it did not run, or, where it ran, how it broke its contract (another shape, dtype or number of results).
+    ``outputs`` are the results in the op's order, as NumPy, where it ran and kept it. ``changed`` names operands that it wrote to
     and should not have, ``outside`` arrays around which it wrote, ``unwritten`` results with elements that it did not write.
     """
 
@@ -51,15 +52,16 @@ class Trial:
 
     @property
     def clean(self) -> bool:
-        """Whether it ran, wrote every element of its results and nothing else."""
-        return self.outcome == "ran" and not (self.changed or self.outside or self.unwritten)
+        """Whether it ran, gave what the op's results are, wrote every element of them and nothing else."""
+        return self.outcome == "ran" and not (self.reason or self.changed or self.outside or self.unwritten)
 
     @property
     def complaint(self) -> str:
         """What is wrong with it, as one sentence; empty for a clean run."""
         if self.outcome != "ran":
             return f"{self.outcome}: {self.reason}"
-        parts = [
+        parts = [self.reason] if self.reason else []
+        parts += [
             f"{what} {', '.join(names)}"
             for what, names in (("it wrote outside of", self.outside), ("it wrote to", self.changed), ("it did not write all of", self.unwritten))
             if names
@@ -126,7 +128,7 @@ class Trier:
         memory = mmap.mmap(self.memory_fd, total)
         before = _filled(memory, views, results, regions, poison)
         trial = self._asked(bound, request, views, results, regions, threads)
-        return trial if trial.outcome != "ran" else _read(memory, views, results, regions, before, poison)
+        return trial if trial.outcome != "ran" or trial.reason else _read(memory, views, results, regions, before, poison)
 
     def _asked(
         self, bound: Bound, request: Request, views: Mapping[str, ArrayView], results: tuple[Contract, ...], regions: Mapping[str, _Region], threads: int
@@ -145,6 +147,8 @@ class Trier:
             return Trial("crashed", answer.reason, signal=answer.signal)
         if answer["outcome"] != "ran":
             return Trial(answer["outcome"], answer["reason"])
+        if answer.get("broken"):
+            return Trial("ran", str(answer["broken"]))
         binding = bound.candidate.bind
         if isinstance(binding, NativeBinding):
             status = status_of(binding, answer["status"])

@@ -96,22 +96,23 @@ class Worker:
             return {"outcome": "declined", "reason": declined.reason}
         if isinstance(found, Declined):
             return {"outcome": "declined", "reason": found.reason}
-        several = found if isinstance(found, tuple) and len(question["results"]) > 1 else (found,) * (1 if len(question["results"]) == 1 else 0)
-        shapes = []
-        for name, x in zip(question["results"], several, strict=False):
+        results = question["results"]
+        several = (found,) if len(results) == 1 else found if isinstance(found, tuple) else (None,) * len(results) if found is None else (found,)
+        if len(several) != len(results):
+            return {"outcome": "ran", "broken": f"it returned {len(several)} results where {len(results)} were expected"}
+        for name, x in zip(results, several, strict=True):
             place = arrays[name]
             if x is None:
                 if "out" not in question["takes"] and name not in question["operands"].values():
-                    return {"outcome": "failed", "reason": "it returned nothing"}
+                    return {"outcome": "ran", "broken": "it returned nothing"}
                 continue
             x = np.asarray(x)
-            shapes.append([list(x.shape), str(x.dtype)])
             if x.shape != place.shape or x.dtype != place.dtype:
                 said = f"it returned {list(x.shape)} {x.dtype} where {list(place.shape)} {place.dtype} was expected"
-                return {"outcome": "failed", "reason": said, "shapes": shapes}
+                return {"outcome": "ran", "broken": said}
             if x is not place:
                 place[...] = x
-        return {"outcome": "ran", "status": None, "shapes": shapes}
+        return {"outcome": "ran", "status": None}
 
 
 def main() -> None:
