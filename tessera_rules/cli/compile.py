@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tessera_rules.cli.arguments import Parser, parser_for
-from tessera_rules.cli.rules import load_rules
+from tessera_rules.cli.rules import load_rules, named_paths
 from tessera_rules.cli.streams import Streams
 
 SUMMARY = "the canonical JSON of a load"
@@ -23,6 +23,6 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     """Write the canonical JSON (which ``--json`` asks for too)."""
     from tessera_rules.report.canonical import canonical
 
-    ruleset = load_rules([*options.words, *(name for group in options.rules for name in group)], streams)
+    ruleset = load_rules(named_paths(options), streams)
     streams.give(canonical(ruleset).document, sort_keys=True)
     return 0

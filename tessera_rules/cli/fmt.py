@@ -12,7 +12,7 @@ from pathlib import Path
 from attrs import frozen
 
 from tessera_rules.cli.arguments import Parser, parser_for
-from tessera_rules.cli.rules import readable
+from tessera_rules.cli.rules import named_paths, readable
 from tessera_rules.cli.streams import Streams
 from tessera_rules.diagnostic import Finding
 from tessera_rules.errors import RuleError, UsageError
@@ -52,7 +52,7 @@ class Laid:
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
     """Lay out every file that parses; the others are left alone and end the command with 2."""
-    names = list(options.words) or [name for group in options.rules for name in group]
+    names = named_paths(options)
     if not names:
         raise UsageError("tsr fmt needs a file, a folder or -", hint="tsr fmt rules/")
     laid = [_lay_out(name, path, streams, options.line_ending) for name, path in _files(names)]

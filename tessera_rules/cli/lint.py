@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from tessera_rules.check.driver import all_checks, check_load, named_files
 from tessera_rules.check.fix import Fixed, fix
 from tessera_rules.cli.arguments import Parser, names_of, parser_for
-from tessera_rules.cli.rules import readable, rule_paths
+from tessera_rules.cli.rules import named_paths, readable, rule_paths
 from tessera_rules.cli.streams import Streams
 from tessera_rules.diagnostic import CODES, Finding
 from tessera_rules.errors import UsageError
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     if options.json and options.format not in (None, "json"):
         raise UsageError(f"--json and --format {options.format} ask for two things", hint="leave one out")
     chosen, hidden = _codes(options.select, "--select"), _codes(options.ignore, "--ignore")
-    names = [*options.words, *(name for group in options.rules for name in group)]
+    names = named_paths(options)
     paths = [str(readable(name)) for name in names] or [str(path) for path in rule_paths([]).paths]
     schema = _schema(options.schema)
     findings, loaded = _lint(paths, {}, schema)

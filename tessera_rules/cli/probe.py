@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tessera_rules.cli.arguments import Parser, parser_for
 from tessera_rules.cli.progress import Progress
-from tessera_rules.cli.rules import rule_paths
+from tessera_rules.cli.rules import named_rules, rule_paths
 from tessera_rules.cli.streams import Streams
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     from tessera_rules.machine.survey import document, survey
     from tessera_rules.session import open_arbiter
 
-    chosen = rule_paths([name for group in options.rules for name in group])
+    chosen = rule_paths(named_rules(options))
     arbiter = open_arbiter(chosen.paths, untrusted=chosen.untrusted)
     streams.tell_findings(finding for finding in arbiter.findings if finding.severity == "warning")
     progress = Progress(streams)

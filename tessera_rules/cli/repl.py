@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from tessera_rules.cli.arguments import Parser, parser_for
-from tessera_rules.cli.rules import rule_paths
+from tessera_rules.cli.rules import named_paths, rule_paths
 from tessera_rules.cli.streams import Streams
 
 SUMMARY = "an interactive session: requests, why, what if, sweeps, declarations typed in"
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     from tessera_rules.repl.console import Console, chunks
     from tessera_rules.session import open_arbiter
 
-    chosen = rule_paths([*options.words, *(name for group in options.rules for name in group)])
+    chosen = rule_paths(named_paths(options))
     arbiter = open_arbiter(chosen.paths, machine=options.machine, untrusted=chosen.untrusted)
     streams.tell_findings(finding for finding in arbiter.findings if finding.severity == "warning")
     console = Console(arbiter, options.machine or "this machine")

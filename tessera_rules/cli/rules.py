@@ -62,10 +62,20 @@ def readable(name: str) -> Path:
     raise UsageError(f"'{name}' is no file or folder", hint=f"did you mean '{path.with_name(near)}'?" if near else None)
 
 
+def named_paths(options: argparse.Namespace) -> list[str]:
+    """Return the rules that a verb is given as words and with ``--rules``."""
+    return [*options.words, *named_rules(options)]
+
+
+def named_rules(options: argparse.Namespace) -> list[str]:
+    """Return the rules that ``--rules`` names, however often it stands."""
+    return [name for group in options.rules for name in group]
+
+
 def asked_rules(options: argparse.Namespace, wanted: int, *lists: list[list[str]]) -> tuple[list[str], list[str]]:
     """Return a verb's own words and the rules that ``--rules`` names, told apart (see `give_back`)."""
     words = give_back(list(options.words), wanted, options.rules, *lists)
-    return words, [name for group in options.rules for name in group]
+    return words, named_rules(options)
 
 
 def _trusted(folder: Path) -> bool:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from tessera_rules.cli.arguments import Parser, parser_for
-from tessera_rules.cli.rules import load_rules
+from tessera_rules.cli.rules import load_rules, named_paths
 from tessera_rules.cli.streams import Streams
 from tessera_rules.report.document import position
 from tessera_rules.report.text import place, visible
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     """Run the tests; 1 where one does not pass."""
     from tessera_rules.testing import run_tests
 
-    ruleset = load_rules([*options.words, *(name for group in options.rules for name in group)], streams)
+    ruleset = load_rules(named_paths(options), streams)
     report = run_tests(ruleset)
     if options.json:
         streams.give(document(report))
