@@ -9,17 +9,15 @@ from attrs import define
 
 from tessera_rules.arbiter import reasons
 from tessera_rules.arbiter.decision import Decision, Residual, Verdict
-from tessera_rules.arbiter.gates import open_condition
 from tessera_rules.arbiter.race import Entry, race
-from tessera_rules.arbiter.rank import Loss, Ranking, Standing, by_rule
+from tessera_rules.arbiter.rank import Loss, Ranking, Standing
 from tessera_rules.arbiter.rank_rules import World, rank_rules
 from tessera_rules.arbiter.situation import Measured, Proved, Situation
+from tessera_rules.arbiter.undecided import outranked, own_residual, undecided, undecided_verdict
 from tessera_rules.arbiter.worlds import Outlook, alive, outlook, variable_of
-from tessera_rules.compile.evaluate import UNKNOWN, clause_values
 from tessera_rules.errors import ArbiterError, UsageError
 from tessera_rules.machine.base import Machine
 from tessera_rules.model.request import Request
-from tessera_rules.model.show import show
 from tessera_rules.model.values import Candidate, Ruleset
 from tessera_rules.nearest import did_you_mean
 
@@ -130,8 +128,8 @@ class _Decider:
         verdicts = [each.verdict or reasons.outranked(each.candidate, force, "force", loss.detail) for each in self.entries if each is not entry]
         if entry.state == "maybe":
             self.situation.note(f"force={force}: whether it can serve is open")
-            residual = self._own_residual(entry)
-            verdicts.append(self._undecided(entry, residual))
+            residual = own_residual(entry)
+            verdicts.append(undecided_verdict(entry, residual))
             return self._decision(None, "undecided", "undecided", verdicts, residual)
         self.situation.note(f"force={force}: it is in the race, and selected")
         verdicts.append(reasons.selected(entry.candidate, "force"))
@@ -212,7 +210,7 @@ class _Decider:
             elif entry.candidate.name == winner:
                 verdicts.append(reasons.selected(entry.candidate, standing.criterion))
             else:
-                verdicts.append(self._outranked(entry, standing, winner))
+                verdicts.append(outranked(entry, standing, winner, self.situation))
         sure = [entry.candidate for entry in self.entries if entry.state == "in"]
         return self._decision(winner, winner, standing.criterion, verdicts, ranking=self._ranked(sure))
 
@@ -223,98 +221,10 @@ class _Decider:
             sure = [candidate for candidate in sure if candidate.name in names]
         return self.ranking.ranked(sure, {})
 
-    def _outranked(self, entry: Entry, standing: Standing, winner: str) -> Verdict:
-        loss = standing.losses.get(entry.candidate.name)
-        if loss is None:  # in some world a cost that is open puts it behind, in this one it is level
-            return reasons.outranked(entry.candidate, winner, standing.criterion, reasons.CRITERION_TEXT[standing.criterion])
-        by = winner if winner in loss.ahead or not loss.ahead else loss.ahead[0]
-        values = {}
-        if loss.clause is not None:
-            values = clause_values(loss.clause, self.situation.lookup(entry.candidate))
-        return reasons.outranked(entry.candidate, by, loss.criterion, loss.detail, clause=loss.clause, values=values, because=loss.because, rule=loss.rule)
-
     def _open(self, view: Outlook) -> Decision:
-        """What is not known decides: those who can come first are undecided, the others are behind somebody who surely races."""
-        verdicts: list[Verdict] = []
-        residual: list[Residual] = []
-        for entry in self.entries:
-            name = entry.candidate.name
-            if entry.verdict is not None:
-                verdicts.append(entry.verdict)
-            elif name in view.possible:
-                own = [*self._own_residual(entry), *self._rank_residual(entry, view)]
-                residual += own
-                verdicts.append(self._undecided(entry, own))
-            else:
-                verdicts.append(self._behind_somebody(entry))
-        if view.refused_force is not None:
-            residual += [
-                Residual(min(each.candidates), f"rule {each.rule.name} forces it: {part.condition}", part.needs, part.span)
-                for each in self.ranking.rules.forces
-                for part in each.condition.open
-                if not any(entry.candidate.name in each.candidates and entry.state != "out" for entry in self.entries)
-            ]
+        """What is not known decides: those who can come first are undecided, the others are behind somebody."""
+        verdicts, residual = undecided(self.entries, self.ranking, view)
         return self._decision(None, "undecided", "undecided", verdicts, residual)
-
-    def _behind_somebody(self, entry: Entry) -> Verdict:
-        """Word the verdict of a candidate that comes first in no world: behind whoever is first where only it races of those undecided."""
-        world: World = {variable_of(entry): True} if entry.state == "maybe" else {}
-        racing = alive(self.entries, world)
-        standing = self.ranking.standing(racing, world)
-        if standing.forced_out:
-            loss = by_rule("rules", tuple(sorted(standing.forced_out[0].candidates)), "rule {} forces another", standing.forced_out[0])
-            return reasons.outranked(entry.candidate, loss.ahead[0], "rules", loss.detail, clause=loss.clause, because=loss.because, rule=loss.rule)
-        first = next((name for name in (candidate.name for candidate in racing) if name in standing.possible), REFERENCE)
-        return self._outranked(entry, standing, first)
-
-    def _own_residual(self, entry: Entry) -> list[Residual]:
-        return [Residual(entry.candidate.name, each.condition, each.needs, each.span) for each in entry.open]
-
-    def _rank_residual(self, entry: Entry, view: Outlook) -> list[Residual]:
-        """What is open about a candidate's rank: who is ahead of it where that one races, and the conditions of rules and `avoid`."""
-        name = entry.candidate.name
-        found: list[Residual] = []
-        for other in self.entries:
-            if other.state == "maybe" and other is not entry and other.candidate.name in view.possible and self._before(other, entry):
-                needs = tuple(dict.fromkeys(need for part in other.open for need in part.needs))
-                conditions = " and ".join(part.condition for part in other.open)
-                found.append(Residual(name, f"{other.candidate.name} is ahead where {conditions}", needs, other.open[0].span))
-        rules = self.ranking.rules
-        for kind, selections in (("prefers", rules.preferences), ("avoids", rules.avoids), ("forces", rules.forces)):
-            for each in selections:
-                if name in each.candidates | each.over or kind == "forces":
-                    what = ", ".join(sorted(each.candidates)) + (f" over {', '.join(sorted(each.over))}" if each.over else "")
-                    found += [
-                        Residual(name, f"rule {each.rule.name} {kind} {what} where {part.condition}", part.needs, part.span) for part in each.condition.open
-                    ]
-        own = rules.own_avoid.get(name)
-        if own is not None:
-            found += [Residual(name, f"it is avoided where {part.condition}", part.needs, part.span) for part in own.open]
-        candidate = entry.candidate
-        if candidate.cost is not None and self._cost_counts(candidate, view) and self.ranking.cost(candidate) is UNKNOWN:
-            part = open_condition(candidate.cost, show(candidate.cost), candidate.name_span, self.situation.lookup(candidate), self.situation.request)
-            found.append(Residual(name, f"its cost, {part.condition}, against the others'", part.needs, part.span))
-        return found
-
-    def _cost_counts(self, candidate: Candidate, view: Outlook) -> bool:
-        """Whether a candidate's cost can come to be compared with that of somebody else who can win."""
-        order = self.ranking.order
-        if "cost" not in order:
-            return False
-        tier_first = "tier" in order[: order.index("cost")]
-        others = [entry.candidate for entry in self.entries if entry.candidate.name in view.possible and entry.candidate is not candidate]
-        return any(not tier_first or other.tier == candidate.tier for other in others)
-
-    def _before(self, one: Entry, two: Entry) -> bool:
-        """Whether one comes first where only these two race."""
-        pair = sorted((one.candidate, two.candidate), key=lambda candidate: candidate.order)
-        return self.ranking.standing(pair, {}).winner == one.candidate.name
-
-    def _undecided(self, entry: Entry, residual: list[Residual]) -> Verdict:
-        needs = list(dict.fromkeys(need for each in residual for need in each.needs))
-        clause = entry.open[0].clause if entry.open else None
-        span = entry.open[0].span if entry.open else None
-        return reasons.undecided(entry.candidate, [each.condition for each in residual], needs, clause, span)
 
     def _decision(
         self, winner: str | None, tag: str, criterion: str, verdicts: list[Verdict], residual: list[Residual] | None = None, ranking: tuple[str, ...] = ()

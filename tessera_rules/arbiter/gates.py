@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve
 
 from tessera_rules.arbiter import reasons
 from tessera_rules.arbiter.decision import Verdict
 from tessera_rules.arbiter.facts import Lookup, needed_names
+from tessera_rules.arbiter.reasons import Open
 from tessera_rules.arbiter.situation import Situation
 from tessera_rules.compile.evaluate import UNKNOWN, ClauseError, clause_values, evaluate, truth
 from tessera_rules.compile.simplify import simplify
@@ -21,23 +22,13 @@ from tessera_rules.model.types import BOOL, INT
 from tessera_rules.model.values import Candidate, Clause, Rule
 from tessera_rules.source import Span
 
-
-@frozen(eq=False)
-class Open:
-    """A condition that is not settled: what a person reads, the names that would settle it, its place.
-
-    ``key`` is equal for the same condition met twice (at two candidates of one target, or as two families' members).
-    ``clause`` is the author's text.
-    """
-
-    condition: str
-    needs: tuple[str, ...]
-    clause: str
-    span: Span | None
-    key: Any
-
-
 Outcome = Verdict | Open | None
+
+
+def open_clause(clause: Clause, lookup: Lookup, request: Request, *, negated: bool = False) -> Open:
+    """Return what is open of a clause."""
+    found = open_condition(clause.term, clause.text, clause.span, lookup, request, negated=negated)
+    return evolve(found, because=clause.because, values=clause_values(clause, lookup))
 
 
 def open_condition(term: Term, text: str, span: Span | None, lookup: Lookup, request: Request, *, negated: bool = False) -> Open:
@@ -71,7 +62,7 @@ def clause_outcome(candidate: Candidate, clause: Clause, lookup: Lookup, request
         return no(clause_values(clause, lookup))
     if isinstance(found, ClauseError):
         return reasons.erroneous(candidate, clause, found.message, clause_values(clause, lookup))
-    return open_condition(clause.term, clause.text, clause.span, lookup, request)
+    return open_clause(clause, lookup, request)
 
 
 def applies(rule: Rule, request: Request) -> bool:
@@ -100,7 +91,7 @@ def deny(situation: Situation, candidate: Candidate) -> Iterator[Outcome]:
         lookup = situation.rule_lookup(names)
         found = truth(clause, lookup)
         if found is UNKNOWN:
-            yield open_condition(clause.term, clause.text, clause.span, lookup, request, negated=True)
+            yield evolve(open_clause(clause, lookup, request, negated=True), because=rule.because)
         elif found is not False:
             error = found.message if isinstance(found, ClauseError) else None
             if error is not None:
@@ -169,7 +160,7 @@ def _workspace(situation: Situation, candidate: Candidate, lookup: Lookup) -> Ou
     except ClauseError as problem:
         return reasons.erroneous(candidate, clause, problem.message, clause_values(clause, lookup))
     if wanted is UNKNOWN:
-        return open_condition(clause.term, clause.text, clause.span, lookup, situation.request)
+        return open_clause(clause, lookup, situation.request)
     if wanted <= limit:
         return None
     return reasons.too_much_workspace(candidate, wanted, limit, show(candidate.workspace), clause_values(clause, lookup))

@@ -15,10 +15,10 @@ from attrs import define, evolve, frozen
 from tessera_rules.arbiter.decide import is_empty
 from tessera_rules.arbiter.decision import Decision
 from tessera_rules.arbiter.fates import Fate, fate, kept_terms, known_value, of_request, pin
-from tessera_rules.arbiter.gates import Open
 from tessera_rules.arbiter.race import Entry
 from tessera_rules.arbiter.rank import Ranking
 from tessera_rules.arbiter.rank_rules import Condition, RankRules, Selection, rank_rules
+from tessera_rules.arbiter.reasons import Open
 from tessera_rules.arbiter.situation import Situation
 from tessera_rules.arbiter.worlds import surely_behind
 from tessera_rules.compile.evaluate import UNKNOWN, ClauseError

@@ -8,7 +8,8 @@ from attrs import frozen
 
 from tessera_rules.arbiter import reasons
 from tessera_rules.arbiter.decision import Verdict
-from tessera_rules.arbiter.gates import GATES, Open
+from tessera_rules.arbiter.gates import GATES
+from tessera_rules.arbiter.reasons import Open
 from tessera_rules.arbiter.situation import Situation
 from tessera_rules.errors import TesseraError
 from tessera_rules.model.values import Candidate

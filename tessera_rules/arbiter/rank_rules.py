@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from attrs import frozen
 
 from tessera_rules.arbiter.facts import Lookup
-from tessera_rules.arbiter.gates import Open, applies, condition_of, open_condition
+from tessera_rules.arbiter.gates import applies, condition_of, open_clause
+from tessera_rules.arbiter.reasons import Open
 from tessera_rules.arbiter.situation import Situation
 from tessera_rules.compile.evaluate import UNKNOWN, ClauseError, truth
 from tessera_rules.model.values import Action, Candidate, Clause, Rule
@@ -109,7 +110,7 @@ def _rule_condition(situation: Situation, rule: Rule, names: frozenset[str]) -> 
         situation.note(f"rule {rule.name}: `{clause.text}` has no answer ({found.message}); its {' and '.join(kinds)} does not hold")
         return Condition(False, (clause,))
     if found is UNKNOWN:
-        return Condition(None, (clause,), (open_condition(clause.term, clause.text, clause.span, lookup, situation.request),))
+        return Condition(None, (clause,), (open_clause(clause, lookup, situation.request),))
     return Condition(found is True, (clause,))
 
 
@@ -125,5 +126,5 @@ def own_avoid(situation: Situation, candidate: Candidate) -> Condition:
         if found is False:
             return Condition(False, candidate.avoid)
         if found is UNKNOWN:
-            open_parts.append(open_condition(clause.term, clause.text, clause.span, lookup, situation.request))
+            open_parts.append(open_clause(clause, lookup, situation.request))
     return Condition(None if open_parts else True, candidate.avoid, tuple(open_parts))

@@ -5,11 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from attrs import field, frozen
+
 from tessera_rules.arbiter.decision import Proof, Verdict
 from tessera_rules.compile.kinds import shown
 from tessera_rules.model.values import Candidate, Clause, Rule
 from tessera_rules.model.words import VerdictWord
 from tessera_rules.source import Span
+
+
+@frozen(eq=False)
+class Open:
+    """A condition that is not settled: what a person reads, the names that would settle it, its place.
+
+    ``key`` is equal for the same condition met twice (at two candidates of one target, or as two families' members).
+    ``clause`` is the author's text, ``values`` the names in it that have a value.
+    """
+
+    condition: str
+    needs: tuple[str, ...]
+    clause: str
+    span: Span | None
+    key: Any
+    because: str | None = None
+    values: Mapping[str, Any] = field(factory=dict)
 
 
 def spelled(values: Mapping[str, Any]) -> str:
@@ -235,8 +254,12 @@ def selected(candidate: Candidate, criterion: str) -> Verdict:
     return verdict(candidate, "selected", reason, code=criterion, extra=extra)
 
 
-def undecided(candidate: Candidate, conditions: Sequence[str], needs: Sequence[str], clause: str | None, span: Span | None) -> Verdict:
-    """Whether the candidate is in the race, or ahead in it, hangs on what is not known."""
+def undecided(candidate: Candidate, conditions: Sequence[str], needs: Sequence[str], first: Open | None) -> Verdict:
+    """Whether the candidate is in the race, or ahead in it, hangs on what is not known; ``first`` is the first of its own open conditions."""
     what = "; ".join(conditions) if conditions else "the rank"
     wanted = f" (give {', '.join(needs)})" if needs else ""
-    return verdict(candidate, "undecided", f"open: {what}{wanted}", clause=clause, span=span, extra={"needs": list(needs)} if needs else {})
+    extra = {"needs": list(needs)} if needs else {}
+    reason = f"open: {what}{wanted}"
+    if first is None:
+        return verdict(candidate, "undecided", reason, extra=extra)
+    return verdict(candidate, "undecided", reason, clause=first.clause, because=first.because, values=first.values, span=first.span, extra=extra)

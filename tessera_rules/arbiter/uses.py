@@ -7,7 +7,8 @@ from typing import Any
 
 from tessera_rules.arbiter import reasons
 from tessera_rules.arbiter.facts import Lookup
-from tessera_rules.arbiter.gates import Open, Outcome
+from tessera_rules.arbiter.gates import Outcome
+from tessera_rules.arbiter.reasons import Open
 from tessera_rules.arbiter.request import bind_words
 from tessera_rules.arbiter.situation import Situation
 from tessera_rules.compile.evaluate import UNKNOWN, ClauseError, evaluate

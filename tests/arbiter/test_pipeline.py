@@ -437,3 +437,13 @@ def test_of_several_probes_in_a_clause_the_one_that_fails_is_named():
     no = of(ask(rules, machine=box(libraries=["libx.so"])), "a")
     assert (no.extra["probe"], no.clause) == ('executable("cc")', "library('libx.so') and executable('cc') and os == linux")
     assert no.extra["found"] == "box.json does not list executable cc"
+
+
+def test_an_undecided_verdict_has_its_clause_its_because_and_the_values_there_are():
+    rules = ruleset(
+        candidate("a", requires=["M * K <= 64 because it must fit"]), candidate("b"), rules=[rule("r", "deny b", when="K == M", because="known wrong")]
+    )
+    decision = ask(rules, "dtype=f32 M=4 N=4")
+    a, b = of(decision, "a"), of(decision, "b")
+    assert (a.clause, a.because, a.values, a.extra["needs"]) == ("M * K <= 64", "it must fit", {"M": 4}, ["K"])
+    assert (b.clause, b.because, b.values) == ("K == M", "known wrong", {"M": 4})
