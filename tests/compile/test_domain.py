@@ -129,6 +129,12 @@ def test_what_no_set_says_is_opaque_and_what_is_known_goes_in_first() -> None:
     assert domain([t("eq", t("mod", K, 0), 0)]).empty
 
 
+def test_a_set_that_has_lost_something_is_not_called_exact() -> None:
+    found = domain([t("ne", t("mod", K, p), 0) for p in (2, 3, 5, 7, 11, 13, 17, 19, 23)])
+    assert not found.exact
+    assert 29 in found.integer("dim:K")
+
+
 def test_may_fail_tells_what_can_be_an_error() -> None:
     assert not may_fail(HEAD_DIM)
     assert may_fail(RATIO)

@@ -98,6 +98,7 @@ EVER = [
     [t("ge", driver, Version("12.9")), t("ne", driver, Version("12.9"))],
     [t("not", t("in", arch, "gfx942", "gfx1151"))],
     [t("gt", scale, 0.5), t("ne", scale, 1.0)],
+    [t("gt", M, 1), *(t("ne", t("mod", M, p), 0) for p in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37))],
     [t("eq", t("mul", M, M), 1024)],
     [t("gt", M, 2**31), t("eq", t("mod", M, 2**16), 2**15)],
     [t("le", t("mul", t("mul", M, K), t("bytes", dtype)), 64), t("gt", t("mul", M, K), 40)],

@@ -70,7 +70,7 @@ class Domain:
     @property
     def exact(self) -> bool:
         """Whether the sets say all that the conditions say."""
-        return not self.opaque
+        return not self.opaque and all(each.exact for each in self.integers.values())
 
     @property
     def empty(self) -> bool:

@@ -7,6 +7,7 @@ says so (``exact`` is False), so that *empty* always means empty.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from math import gcd
 
 from attrs import frozen
@@ -220,13 +221,18 @@ def at_most(high: int) -> IntegerSet:
 def exactly(*values: int) -> IntegerSet:
     """Return a set of listed integers."""
     found = sorted(set(values))
+    steps = {b - a for a, b in pairwise(found)}
+    if len(steps) == 1:
+        return between(found[0], found[-1], steps.pop())
     pieces: list[Piece] = []
     for value in found:
         if pieces and pieces[-1].high == value - 1:
             pieces[-1] = Piece(pieces[-1].low, value)
         else:
             pieces.append(Piece(value, value))
-    return _gathered(pieces, True)
+    if len(pieces) > MAX_PIECES:
+        return IntegerSet((Piece(found[0], found[-1]),), exact=False)
+    return IntegerSet(tuple(pieces))
 
 
 def multiples(modulus: int, *residues: int) -> IntegerSet:

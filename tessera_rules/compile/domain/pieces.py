@@ -26,10 +26,18 @@ class Piece:
     def __contains__(self, x: int) -> bool:
         return (self.low is None or self.low <= x) and (self.high is None or x <= self.high) and x % self.modulus in self.residues
 
+    @property
+    def _dense(self) -> bool:
+        """Whether a step or two from any number leads to a member, as where only a few residues are left out."""
+        return 1 < self.modulus <= 2 * len(self.residues)
+
     def first(self, at_least: int) -> int | None:
         """Return the least member that is at least a number."""
         x = at_least if self.low is None else max(at_least, self.low)
-        if self.modulus > 1:
+        if self._dense:
+            while x % self.modulus not in self.residues:
+                x += 1
+        elif self.modulus > 1:
             place = x % self.modulus
             x += min((r - place) % self.modulus for r in self.residues)
         return x if self.high is None or x <= self.high else None
@@ -37,7 +45,10 @@ class Piece:
     def last(self, at_most: int) -> int | None:
         """Return the largest member that is at most a number."""
         x = at_most if self.high is None else min(at_most, self.high)
-        if self.modulus > 1:
+        if self._dense:
+            while x % self.modulus not in self.residues:
+                x -= 1
+        elif self.modulus > 1:
             place = x % self.modulus
             x -= min((place - r) % self.modulus for r in self.residues)
         return x if self.low is None or x >= self.low else None

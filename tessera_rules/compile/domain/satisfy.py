@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
+from itertools import islice
 from typing import Any, Final
 
 from attrs import define
@@ -225,6 +226,7 @@ def _telling(values: IntegerSet, pending: list[Goal]) -> Iterator[int]:
     constants = sorted({abs(value) for goal in pending for value in _constants(goal.term)})[:24]
     starts += [n + by for n in constants for by in (0, 1, -1)]
     starts += [1 << k for k in range(2, 17)]
+    starts += islice(values.members(1), 48)
     starts += [n for n in (values.low, values.high) if n is not None]
     for start in starts:
         for found in (values.first(start), values.last(start)):

@@ -96,8 +96,9 @@ def assume(goal: Goal, state: Store) -> bool:
         if isinstance(solved.core, Fact):
             if not state.meet(solved.key, solved.values):
                 return False
-            if not solved.values.exact:
-                state.pending.append(goal)
+            met = state.values[solved.key]
+            if not solved.values.exact or (isinstance(met, IntegerSet) and not met.exact):
+                state.pending.append(goal)  # what the set has lost is looked at again with a value
             return True
         _, before = state.expressions.get(solved.key, (None, EVERY))
         reach = bounds(solved.core, state.interval)
