@@ -156,8 +156,8 @@ def _what(console: Console, rest: str) -> Reply:
 
 
 def _sweep(console: Console, rest: str) -> Reply:
-    ask, _ = console.last()
     name, values = sweep_values(rest)
+    ask, _ = console.last()
     rows = []
     for value in values:
         decision = console.decide(evolve(ask, words={**ask.words, name: str(value)}))
