@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tessera_rules.model.request import DEFAULT_ALIGN
+from tessera_rules.compile.simplify import simplify
+from tessera_rules.model.request import DEFAULT_ALIGN, UNKNOWN
 from tessera_rules.model.terms import Apply, Const, Term
 from tessera_rules.model.types import BOOL, INT
 from tessera_rules.model.values import Op
@@ -26,7 +27,7 @@ def plain_layout(op: Op) -> dict[str, Term]:
         for axis in range(len(operand.shape)):
             later = [Apply(INT, "max", (size, Const(INT, 1))) for size in operand.shape[axis + 1 :]]
             found[f"stride:{name}:{axis}"] = _product(later)
-    return found
+    return {key: simplify(term, lambda key: UNKNOWN) for key, term in found.items()}
 
 
 def _product(sizes: Sequence[Term]) -> Term:
