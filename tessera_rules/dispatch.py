@@ -24,7 +24,7 @@ from tessera_rules.declined import Declined
 from tessera_rules.errors import ArbiterError, UsageError
 from tessera_rules.machine.base import Machine
 from tessera_rules.machine.local import LocalMachine
-from tessera_rules.model.request import Request
+from tessera_rules.model.request import DEFAULT_ALIGN, Request
 from tessera_rules.model.values import Candidate, Ruleset
 from tessera_rules.oracle.first_use import Proof, prove_first_use
 from tessera_rules.oracle.reference import reference_result
@@ -87,9 +87,19 @@ class Proofs:
         return self._failures.get(key, 0) >= QUARANTINE_AFTER
 
 
-def request_key(request: Request) -> Any:
-    """Return what a proof holds for: op, target, device, dtype, attributes, sizes, who is given, layouts, threads."""
-    layouts = tuple(sorted((name, it.align, it.strides, it.dtype) for name, it in request.layouts.items()))
+def request_key(request: Request, candidate: Candidate) -> Any:
+    """Return what a proof holds for: op, target, device, dtype, attributes, sizes, who is given, layouts, threads.
+
+    Of an alignment it holds what a kernel can tell apart: all of it where a clause reads it, else whether it is less than a
+    cache line, since an address that differs from call to call would mean a proof at every call.
+    """
+    reads = {key for clause in (*candidate.requires, *candidate.implied) for key in clause.reads}
+    layouts = tuple(
+        sorted(
+            (name, it.align if f"align:{name}" in reads else min(it.align or DEFAULT_ALIGN, DEFAULT_ALIGN), it.strides or (), it.dtype or "")
+            for name, it in request.layouts.items()
+        )
+    )
     attrs = tuple(sorted((name, repr(value)) for name, value in request.attrs.items()))
     dims = tuple(sorted(request.dims.items()))
     return request.op.name, request.target, request.device, request.dtype, attrs, dims, tuple(sorted(request.given)), layouts, request.threads
@@ -169,7 +179,7 @@ class _Call:
         if isinstance(bound, Unbound):
             self._out(candidate, "unavailable", bound.reason)
             return None
-        key = (candidate.name, bound.digest, request_key(self.fitted.request))
+        key = (candidate.name, bound.digest, request_key(self.fitted.request, candidate))
         if self.proofs.quarantined(key):
             self._out(candidate, "quarantined", f"it failed {QUARANTINE_AFTER} times at run time on this request")
             return None

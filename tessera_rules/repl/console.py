@@ -75,7 +75,7 @@ class Console:
         raise UsageError(f"'{word}' is no verb and no op", hint=did_you_mean(word, known, "verb or op"))
 
     def _declares(self, word: str, text: str) -> bool:
-        return word in DECLARATIONS and "=" not in text.split("{", 1)[0].replace("==", "") or (word == "predicate")
+        return (word in DECLARATIONS and "=" not in text.split("{", 1)[0].replace("==", "")) or (word == "predicate")
 
     # ---- requests ----
 

@@ -7,9 +7,11 @@ import re
 from tessera_rules.model.values import Ruleset
 from tessera_rules.repl.console import DECLARATIONS, VERBS
 
-WORDS = frozenset(
-    (*DECLARATIONS, *VERBS, *"tier target op tags available requires computes honours guard avoid accuracy cost bind uses workspace packs because".split()),
-).union("and or not in like if else true false null when deny prefer over force step expect request device assume".split())
+_FIELDS = (
+    "tier target op tags available requires computes honours guard avoid accuracy cost bind uses workspace packs because "
+    "and or not in like if else true false null when deny prefer over force step expect request device assume"
+)
+WORDS = frozenset((*DECLARATIONS, *VERBS, *_FIELDS.split()))
 _PIECE = re.compile(r'(?P<comment>#.*)|(?P<string>"(?:\\.|[^"\\])*"?)|(?P<number>\b\d[\w.]*)|(?P<word>[A-Za-z_]\w*)|(?P<other>.)')
 
 
