@@ -50,10 +50,17 @@ def check_load(
     """
     files = loaded.files if named is None else tuple(named)
     load = Load(loaded, files)
-    found = [*loaded.findings, *_relevant(_run(load, all_checks() if checks is None else checks), loaded.findings), *more]
+    built = _beside_syntax(loaded.findings)
+    found = [*built, *_relevant(_run(load, all_checks() if checks is None else checks), built), *more]
     unread = ELSEWHERE if analysed else ELSEWHERE | SOLVER
     kept = silence(_once(found), files, not_run=unread)
     return tuple(sorted(_once(kept), key=sort_key))
+
+
+def _beside_syntax(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings without those on the line of a syntax error: what was made of half a line is the same cause."""
+    lines = {(each.span.source, each.span.line) for each in findings if each.code.startswith("TSR0") and each.severity == "error"}
+    return [each for each in findings if each.code.startswith("TSR0") or (each.span.source, each.span.line) not in lines]
 
 
 def _once(findings: Iterable[Finding]) -> list[Finding]:

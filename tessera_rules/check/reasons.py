@@ -53,7 +53,7 @@ NAME_STYLE = Code(
     severity="note",
 )
 
-_OTHER_STYLE = re.compile(r"^[A-Z]|[a-z][A-Z][a-z]")
+_OTHER_STYLE = re.compile(r"^[A-Z][a-z]|[a-z][A-Z][a-z]")
 
 
 @check(UNDOCUMENTED, nodes.Declaration)
@@ -108,7 +108,7 @@ def pinned(rule: nodes.Declaration, _where: Where) -> Iterator[Mark]:
 
 @check(NAME_STYLE, nodes.Declaration, nodes.Predicate, nodes.AttrField)
 def name_style(node: nodes.Declaration | nodes.Predicate | nodes.AttrField, _where: Where) -> Iterator[Mark]:
-    """A name with humps, or one that begins with a capital."""
+    """A name with humps, or a capitalized one."""
     if isinstance(node, nodes.Declaration) and node.kind in ("test", "policy"):
         return
     if _OTHER_STYLE.search(node.name.text):

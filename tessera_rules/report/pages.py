@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tessera_rules.diagnostic import Code
+from tessera_rules.diagnostic import CODES, Code
 from tessera_rules.resources import resource
 
 _GOLDEN = ("tests", "golden", "lint")
@@ -37,3 +37,12 @@ def _shown(path: Path) -> str:
     """Return a golden file without the markers that its test reads."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return "\n".join(line.split("#!", 1)[0].rstrip() if "#! TSR" in line else line for line in lines) + "\n"
+
+
+def contents() -> dict[str, str]:
+    """Return every page by file name, and ``README.md``, the list of them, for the codes declared by the modules imported so far."""
+    pages = {f"{code}.md": page(CODES[code]) for code in sorted(CODES)}
+    rows = [f"| [{code}]({code}.md) | {CODES[code].severity} | {CODES[code].title} |" for code in sorted(CODES)]
+    head = "What `tsr lint` and `tsr check` find. `tsr lint --explain TSR401` prints the page of a code.\n\n| code | severity | what |\n| --- | --- | --- |\n"
+    pages["README.md"] = "# Codes\n\n" + head + "\n".join(rows) + "\n"
+    return pages
