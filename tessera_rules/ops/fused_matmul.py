@@ -106,11 +106,12 @@ def error_bound(
     left_error = np.zeros(left.shape)
     for word in prologue:
         left, left_error = through(word, left, left_error, acc, tiny)
-    if prologue:
-        left_error = left_error + precision.store * np.abs(left)
     right = np.abs(widened(b))
-    x = left @ widened(b)
-    error = precision.product(left.shape[1], np.abs(left) @ right) + left_error @ right
+    x, size = left @ widened(b), np.abs(left) @ right
+    error = precision.product(left.shape[1], size) + left_error @ right
+    if prologue:
+        # K independent roundings, each of a standard deviation of at most u/√3: thrice their root sum of squares, and at most their sum.
+        error = error + precision.store * np.minimum(size, 3 * np.sqrt(np.square(left) @ np.square(right)))
     for word in epilogue:
         other = widened(bias) if word == "bias" else None
         x, error = through("add" if word == "bias" else word, x, error, acc, tiny, other)
