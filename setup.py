@@ -15,11 +15,13 @@ class BuildWithData(build_py):
     """Copies the grammar and the shipped rules to ``tessera_rules/_data``; an editable install reads them where they are."""
 
     def run(self) -> None:
+        """Build, then copy."""
         super().run()
         if self.editable_mode:
             return
         for kind in ("grammars", "rules"):
-            shutil.copytree(ROOT / kind, Path(self.build_lib) / "tessera_rules" / "_data" / kind, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+            into = Path(self.build_lib) / "tessera_rules" / "_data" / kind
+            shutil.copytree(ROOT / kind, into, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 setup(cmdclass={"build_py": BuildWithData})

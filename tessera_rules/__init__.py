@@ -26,7 +26,14 @@ __all__ = [
 ]  # fmt: skip
 
 # What needs NumPy is imported when it is asked for: `tsr lint` never does.
-_LAZY = {"load": "session", "Arbiter": "session", "Execution": "dispatch", "Decision": "arbiter.decision", "Verdict": "arbiter.decision", "Residual": "arbiter.decision"}
+_LAZY = {
+    "load": "session",
+    "Arbiter": "session",
+    "Execution": "dispatch",
+    "Decision": "arbiter.decision",
+    "Verdict": "arbiter.decision",
+    "Residual": "arbiter.decision",
+}
 _DEFAULT: list[Any] = []
 
 

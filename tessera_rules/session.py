@@ -131,8 +131,8 @@ class Arbiter:
     ) -> tuple[Any, Execution]:
         """Return the result and who made it: `Execution` has ``.tag``, ``.candidate``, ``.decision``, ``.degraded``.
 
-        ``verify`` overrides the policy (``first_use``, ``always``, ``never``); ``progress`` hears what takes its time. Raises `OperandError` for operands that are
-        none of the op, `ArbiterError` for a force that is refused, wrong or fails.
+        ``verify`` overrides the policy (``first_use``, ``always``, ``never``); ``progress`` hears what takes its time.
+        Raises `OperandError` for operands that are none of the op, `ArbiterError` for a force that is refused, wrong or fails.
         """
         where = target or self.only_target(op)
         known = self.ruleset.ops.get(op)

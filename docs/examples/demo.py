@@ -18,7 +18,8 @@ def show(arbiter: tsr.Arbiter, op: str, *operands: np.ndarray, **attrs: object) 
         _, execution = arbiter.run_traced(op, *operands, target="x86", force=force, **attrs)
         print(f"\n=== {op}, {'as the rules decide' if lane is None else f'forced onto the {lane} lane'}: {execution.tag} ran")
         error, budget = execution.max_error, execution.budget
-        print(f"    proof: {execution.proof}, error {error:.3g} where {budget:.3g} is allowed" if error is not None and budget is not None else f"    proof: {execution.proof}")
+        told = f", error {error:.3g} where {budget:.3g} is allowed" if error is not None and budget is not None else ""
+        print(f"    proof: {execution.proof}{told}")
         print(execution.decision.explain() if lane is None else f"    by {execution.decision.criterion}")
         fine &= execution.tag != "reference" and execution.proof == "verified"
     return fine

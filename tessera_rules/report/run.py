@@ -31,7 +31,15 @@ def run_document(tried: Tried, timings: Sequence[Timing] = ()) -> dict[str, Any]
     )
     if timings:
         document["measurements"] = plain(
-            [{"candidate": each.candidate, "samples_ms": each.samples_ms, "median_ms": each.median_ms if each.samples_ms else None, "unmeasured": each.reason} for each in timings]
+            [
+                {
+                    "candidate": each.candidate,
+                    "samples_ms": each.samples_ms,
+                    "median_ms": each.median_ms if each.samples_ms else None,
+                    "unmeasured": each.reason,
+                }
+                for each in timings
+            ]
         )
     return document
 

@@ -15,5 +15,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[i
     """
     cells = [list(map(str, heads)), *[list(map(str, row)) for row in rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
-    lines = ["  ".join(cell.rjust(width) if i in right else cell.ljust(width) for i, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in cells]
+    lines = [
+        "  ".join(cell.rjust(width) if i in right else cell.ljust(width) for i, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in cells
+    ]
     return "\n".join(line.rstrip() for line in lines)

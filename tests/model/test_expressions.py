@@ -89,7 +89,9 @@ def test_a_misspelt_name_names_the_nearest() -> None:
 
 
 def test_a_word_of_the_type_comes_before_a_dimension_of_that_name() -> None:
-    ops = 'op o {\n  operand x: [relu]\n  result [relu]\n  attr act: one of [none, relu] = none\n  dtype x\n  reference python "no.such.module:o"\n}\ntarget gpu { fact n: int }\n'
+    ops = (
+        'op o {\n  operand x: [relu]; result [relu]; attr act: one of [none, relu] = none; dtype x\n  reference python "no.such.module:o"\n}\ntarget gpu { }\n'
+    )
     loaded = built(candidate("act == relu and relu == act and relu > 4", op="o"), ops)
     assert loaded.findings == ()
     term = loaded.ruleset.candidates["c"].requires[0].term
