@@ -14,17 +14,15 @@ static inline double sum_of_parts(const double *parts) {
     return ((parts[0] + parts[4]) + (parts[2] + parts[6])) + ((parts[1] + parts[5]) + (parts[3] + parts[7]));
 }
 
-static inline double sum_about(const acc_t *row, int64_t n, double centre) {
+static inline double sum_of_row(const acc_t *row, int64_t n) {
     double parts[PARTS] = {0};
     int64_t j = 0;
     for (; j + PARTS <= n; j += PARTS) {
-        for (int p = 0; p < PARTS; p++) parts[p] += (double)row[j + p] - centre;
+        for (int p = 0; p < PARTS; p++) parts[p] += (double)row[j + p];
     }
-    for (; j < n; j++) parts[j % PARTS] += (double)row[j] - centre;
+    for (; j < n; j++) parts[j % PARTS] += (double)row[j];
     return sum_of_parts(parts);
 }
-
-static inline double sum_of_row(const acc_t *row, int64_t n) { return sum_about(row, n, 0); }
 
 static inline double sum_of_squares(const acc_t *row, int64_t n, double centre) {
     double parts[PARTS] = {0};
@@ -69,13 +67,9 @@ static inline void rmsnorm_row(acc_t *row, int64_t n, double eps) {
     for (int64_t j = 0; j < n; j++) row[j] = (acc_t)((double)row[j] / spread);
 }
 
-/* row[j] = (row[j] - mean) / sqrt(population variance + eps).
- *
- * The mean is taken twice, the second time of what is left after the first: its error is then one rounding of the mean, not of
- * the sum of sizes, and the variance about it needs no correction. */
+/* row[j] = (row[j] - mean) / sqrt(population variance + eps); the variance is taken about the mean, in a second pass. */
 static inline void layernorm_row(acc_t *row, int64_t n, double eps) {
     double mean = sum_of_row(row, n) / (double)n;
-    mean += sum_about(row, n, mean) / (double)n;
     double spread = sqrt(sum_of_squares(row, n, mean) / (double)n + eps);
     for (int64_t j = 0; j < n; j++) row[j] = (acc_t)(((double)row[j] - mean) / spread);
 }

@@ -45,7 +45,7 @@ static void reduce_row(int32_t reduction, acc_t *row, int64_t N, double eps) {
  * From the product to the last step everything stays in the accumulator's type (f64 for f64 and f32, f32 for f16 and bf16; the
  * statistics of the norms in f64) and is rounded once at the store. Strides are in elements, any sign, 0 too; `out` is
  * C-contiguous and overlaps no operand. K = 0: the product is zeros, and the epilogue runs. M = 0 or N = 0 writes nothing.
- * NaN and Inf propagate. Status 2: no memory for the buffers (4 MiB, four rows of sums where N is larger, and one row), an
+ * NaN and Inf propagate. Status 2: no memory for the buffers (4.5 MiB, or eight rows of sums where N is larger, and two rows), an
  * unknown word, or an epilogue that names a bias that is not there. */
 int32_t tsr_fused_matmul(const elem_t *a, const elem_t *b, const elem_t *bias, const elem_t *residual, elem_t *out, int64_t M, int64_t N, int64_t K, int64_t sa0, int64_t sa1,
                          int64_t sb0, int64_t sb1, int64_t sbias, int64_t sr0, int64_t sr1, const int32_t *prologue, const int32_t *epilogue, int32_t reduction, double eps) {

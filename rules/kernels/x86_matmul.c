@@ -2,8 +2,8 @@
  *
  * Sums are taken in f64 for f64 and f32, in f32 for f16 and bf16, and rounded once at the store. NaN and Inf propagate as in
  * the sums; nothing is skipped because it is zero. Strides are in elements, any sign, 0 too. `out` is C-contiguous and
- * overlaps no operand. Buffers: at most 4 MiB (four rows of sums where N is larger), freed before the return; status 2 where
- * they are not to be had.
+ * overlaps no operand. Buffers: at most 4.5 MiB (eight rows of sums where N is larger), freed before the return; status 2
+ * where they are not to be had.
  */
 #include "tsr_product.h"
 

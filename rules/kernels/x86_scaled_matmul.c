@@ -35,7 +35,7 @@ static void store_scaled(void *out, int32_t result, int64_t at, const acc_t *sum
  * Sums and scaling are in f64: products of bytes are exact there, and their sums below 2^53. NaN (and e5m2's Inf) propagate
  * into a float result; an i32 result takes the nearest integer, the nearest end where it does not fit, 0 for NaN. Strides are
  * in elements, any sign, 0 too; `out` is C-contiguous and overlaps no operand. K = 0 gives zeros times the scales. M = 0 or
- * N = 0 writes nothing. Status 2: no memory (4 MiB), or a result type that is none of f64, f32, f16, bf16, i32. */
+ * N = 0 writes nothing. Status 2: no memory (4.5 MiB), or a result type that is none of f64, f32, f16, bf16, i32. */
 int32_t tsr_scaled_matmul(const elem_t *a, const elem_t *b, const float *scale_a, const float *scale_b, void *out, int64_t M, int64_t N, int64_t K, int64_t sa0, int64_t sa1,
                           int64_t sb0, int64_t sb1, int64_t ssa, int64_t ssb, const int32_t *result) {
     struct rows_buffer buffer;

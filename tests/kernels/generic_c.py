@@ -18,21 +18,35 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
+
+try:
+    import ml_dtypes
+except ImportError:  # an optional dependency: the tests of its dtypes are skipped
+    ml_dtypes = None
 
 FOLDER = Path(__file__).parents[2] / "rules" / "kernels"
 MARCH = f"-march={os.environ.get('KERNEL_TEST_MARCH', 'native')}"
 FLAGS = ("-O3", MARCH, "-fno-math-errno")
 SANITIZERS = ("-O1", "-g", MARCH, "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 DTYPES: dict[str, Any] = {
-    "f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16,
-    "i8": np.int8, "i32": np.int32, "c64": np.complex64, "c128": np.complex128,
-    "f8e4m3": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2,
-    "f8e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "f8e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "f64": np.float64, "f32": np.float32, "f16": np.float16, "i8": np.int8, "i32": np.int32, "c64": np.complex64, "c128": np.complex128,
 }  # fmt: skip
-FLOATS = ("f64", "f32", "f16", "bf16")
+OTHERS = {
+    "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2fnuz": "float8_e5m2fnuz",
+}  # fmt: skip
+if ml_dtypes is not None:
+    DTYPES |= {word: getattr(ml_dtypes, name) for word, name in OTHERS.items()}
+_NO_DTYPES = pytest.mark.skipif(ml_dtypes is None, reason="extra: ml_dtypes is not installed")
+
+
+def each(*dtypes: str) -> list[Any]:
+    """Return dtypes as parameters of a test, those of ml_dtypes skipped where it is not there."""
+    return [pytest.param(word, marks=_NO_DTYPES) if word in OTHERS else word for word in dtypes]
+
+
+FLOATS = each("f64", "f32", "f16", "bf16")
 # Unit roundoff of what is stored, and of what is summed in.
 STORED = {"f64": 2.0**-53, "f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
 SUMMED = {"f64": 2.0**-53, "f32": 2.0**-53, "f16": 2.0**-24, "bf16": 2.0**-24}
@@ -52,7 +66,7 @@ def library(source: str, dtype: str) -> ctypes.CDLL:
     flags = (*(SANITIZERS if os.environ.get("KERNEL_TEST_SANITIZE") else FLAGS), "-Wall", "-Wextra", "-Werror", f"-DDTYPE_{dtype}")
     compiler_words = os.environ.get("KERNEL_TEST_CC", "cc").split()
     digest = hashlib.sha256(repr((flags, compiler_words)).encode())
-    for path in sorted(FOLDER.glob("*.h")) + [FOLDER / source]:
+    for path in [*sorted(FOLDER.glob("*.h")), FOLDER / source]:
         digest.update(path.read_bytes())
     folder = Path(tempfile.gettempdir()) / f"tsr-tests-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)

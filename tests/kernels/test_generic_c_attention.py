@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kernels.generic_c import DTYPES, FLOATS, SUMMED, assert_within, call, compiler, f64, nullable, normal, phi, poisoned, strides, views, wide
+from tests.kernels.generic_c import DTYPES, FLOATS, SUMMED, assert_within, call, compiler, f64, i64, normal, nullable, phi, poisoned, strides, views, wide
 from tests.kernels.generic_c import i8 as c_bool
-from tests.kernels.generic_c import i64
 
 pytestmark = compiler
 
@@ -24,9 +23,9 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, dtype: str, *, mask: 
     return out
 
 
-def seen(Sq: int, Skv: int, causal: bool, window: int | None) -> np.ndarray:
-    place, key = np.arange(Sq)[:, None] + Skv - Sq, np.arange(Skv)[None, :]
-    visible = np.ones((Sq, Skv), bool)
+def seen(queries: int, keys: int, causal: bool, window: int | None) -> np.ndarray:
+    place, key = np.arange(queries)[:, None] + keys - queries, np.arange(keys)[None, :]
+    visible = np.ones((queries, keys), bool)
     if causal:
         visible &= key <= place
     if window is not None:
@@ -56,7 +55,8 @@ def wide_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, *, mask: np.ndar
 
 
 CASES: list[dict[str, Any]] = [
-    {}, {"causal": True}, {"scale": 0.7}, {"softcap": 1.5, "causal": True}, {"window": 5, "causal": True}, {"mask": True}, {"mask": True, "softcap": 2.0, "scale": -0.3},
+    {}, {"causal": True}, {"scale": 0.7}, {"softcap": 1.5, "causal": True}, {"window": 5, "causal": True}, {"window": 5}, {"mask": True},
+    {"mask": True, "softcap": 2.0, "scale": -0.3},
 ]  # fmt: skip
 SHAPES = [(1, 1, 1, 1, 1, 1, 1), (2, 4, 2, 7, 13, 5, 3), (1, 3, 1, 67, 131, 72, 40), (1, 2, 2, 130, 65, 19, 33), (1, 2, 1, 5, 200, 8, 70)]
 
@@ -187,7 +187,7 @@ def test_paged_attention_agrees_with_attention_over_gathered_pages(dtype: str, a
     got = paged(q, keys, values, table, lengths, dtype, **attributes)
     for name in views(q):
         many = [views(x)[name] for x in (q, keys, values, table, lengths)]
-        assert paged(*many, dtype, **attributes).tobytes() == got.tobytes() or dtype in ("f16", "bf16")
+        assert paged(*many, dtype, **attributes).tobytes() == got.tobytes()
     for b, length in enumerate(lengths):
         pages = table[b, : -(-int(length) // 16)]
         k = keys[pages].reshape(-1, 2, 20)[:length].transpose(1, 0, 2)[None]
@@ -198,7 +198,7 @@ def test_paged_attention_agrees_with_attention_over_gathered_pages(dtype: str, a
 
 def test_paged_attention_declines_what_would_read_elsewhere() -> None:
     q, pages = np.ones((1, 2, 4)), np.ones((3, 8, 1, 4))
-    table = np.array([[0, 2]], np.int32)
+    table = np.array([[0, 2, 1]], np.int32)[:, :2]  # what lies beyond the row would be a page
     for number, length, status in [(2, 16, 0), (3, 16, 2), (-1, 16, 2), (3, 8, 0), (2, 17, 2), (2, -1, 2)]:
         table[0, 1] = number
         paged(q, pages, pages, table, np.array([length], np.int32), "f64", status=status)

@@ -14,7 +14,7 @@ from tessera_rules.model.load import load
 from tessera_rules.model.values import Ruleset
 from tessera_rules.ops import reference64_of
 from tessera_rules.resources import rules_folder
-from tests.kernels.generic_c import DTYPES, FLOATS, STORED, compiler, normal
+from tests.kernels.generic_c import DTYPES, FLOATS, STORED, compiler, each, normal
 
 pytestmark = compiler
 RULES = rules_folder()
@@ -94,8 +94,8 @@ def test_bound_kernels_are_passed_what_their_op_says(op: str, shapes: dict[str, 
         assert_like(got, want, STORED[dtype])
 
 
-@pytest.mark.parametrize("dtype", ["i8", "f8e4m3", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz"])
-@pytest.mark.parametrize("out", [None, "f64", "f32", "f16", "bf16", "i32"])
+@pytest.mark.parametrize("dtype", each("i8", "f8e4m3", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz"))
+@pytest.mark.parametrize("out", [None, *each("f64", "f32", "f16", "bf16", "i32")])
 def test_bound_scaled_matmul(dtype: str, out: str | None) -> None:
     rng = np.random.default_rng(41)
     a, b = (np.rint(8 * rng.standard_normal(shape)).astype(DTYPES[dtype]) for shape in ((M, K), (K, N)))

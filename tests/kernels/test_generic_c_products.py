@@ -8,7 +8,25 @@ import numpy as np
 import pytest
 
 from tests.kernels.generic_c import (
-    ACTS, DTYPES, FLOATS, STORED, SUMMED, apply, assert_within, call, compiler, f64, i32, normal, phi, poisoned, strides, views, wide, words,
+    ACTS,
+    DTYPES,
+    FLOATS,
+    STORED,
+    SUMMED,
+    apply,
+    assert_within,
+    call,
+    compiler,
+    each,
+    f64,
+    i32,
+    normal,
+    phi,
+    poisoned,
+    strides,
+    views,
+    wide,
+    words,
 )  # fmt: skip
 
 pytestmark = compiler
@@ -29,7 +47,8 @@ def bound(a: np.ndarray, b: np.ndarray, dtype: str) -> np.ndarray:
 
 def exact(rng: np.random.Generator, shape: tuple[int, int], dtype: str) -> np.ndarray:
     bits = {"f64": 26, "f32": 12, "f16": 11, "bf16": 8}[dtype]
-    return ((2 * rng.integers(2 ** (bits - 2), 2 ** (bits - 1), shape) + 1) * rng.choice([-1, 1], shape) * (2.0**-6 if dtype == "f16" else 1)).astype(DTYPES[dtype])
+    odd = (2 * rng.integers(2 ** (bits - 2), 2 ** (bits - 1), shape) + 1) * rng.choice([-1, 1], shape)
+    return (odd * (2.0**-6 if dtype == "f16" else 1)).astype(DTYPES[dtype])
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -81,7 +100,7 @@ def test_matmul_propagates_nan_and_infinity(dtype: str) -> None:
         assert_within(matmul(a, b, dtype), wide(a) @ wide(b), 0, dtype)
 
 
-@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("dtype", each("f16", "bf16"))
 def test_sums_round_to_nearest_even_at_every_binade(dtype: str) -> None:
     """x + y with y half a unit, or a little more or less, of x: one f32 sum each, so that the store's rounding is all there is."""
     rng = np.random.default_rng(4)
@@ -157,7 +176,7 @@ def fused(a: np.ndarray, b: np.ndarray, dtype: str, *, bias: np.ndarray | None =
     return out
 
 
-def fused_wide(a: np.ndarray, b: np.ndarray, bias: Any, residual: Any, prologue: tuple[str, ...], epilogue: tuple[str, ...], reduction: str, eps: float) -> np.ndarray:
+def fused_wide(a: np.ndarray, b: np.ndarray, bias: Any, residual: Any, prologue: Any, epilogue: Any, reduction: str, eps: float) -> np.ndarray:
     x = wide(a)
     for act in prologue:
         x = apply(act, x)

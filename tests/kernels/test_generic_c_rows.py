@@ -10,7 +10,25 @@ import numpy as np
 import pytest
 
 from tests.kernels.generic_c import (
-    ACTS, DTYPES, FLOATS, SUMMED, apply, assert_within, call, compiler, f64, i32, normal, nullable, phi, poisoned, strides, views, wide, words,
+    ACTS,
+    DTYPES,
+    FLOATS,
+    SUMMED,
+    apply,
+    assert_within,
+    call,
+    compiler,
+    each,
+    f64,
+    i32,
+    normal,
+    nullable,
+    phi,
+    poisoned,
+    strides,
+    views,
+    wide,
+    words,
 )  # fmt: skip
 
 pytestmark = compiler
@@ -54,8 +72,10 @@ def test_softmax_of_special_rows(dtype: str) -> None:
 
 
 def layernorm(x: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray]:
-    mean, sigma = x.mean(1, keepdims=True), np.sqrt(x.var(1, keepdims=True) + eps)
-    return (x - mean) / sigma, (np.abs(x) + np.abs(x).mean(1, keepdims=True)) / sigma
+    exact = x.astype(np.longdouble)
+    mean, sigma = exact.mean(1, keepdims=True), np.sqrt(exact.var(1, keepdims=True) + eps)
+    # The mean's error goes with the sizes that were summed, not with the mean, which they may cancel to.
+    return ((exact - mean) / sigma).astype(np.float64), ((np.abs(exact) + np.abs(exact).mean(1, keepdims=True)) / sigma).astype(np.float64)
 
 
 def rmsnorm(x: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray]:
@@ -96,16 +116,18 @@ def test_rows_of_ones_have_exact_norms(dtype: str) -> None:
 
 
 REFERENCES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "neg": lambda x, _: -x, "abs": lambda x, _: np.abs(x), "exp": lambda x, _: np.exp(x), "expm1": lambda x, _: np.expm1(x), "log": lambda x, _: np.log(x),
-    "log1p": lambda x, _: np.log1p(x), "sqrt": lambda x, _: np.sqrt(x), "rsqrt": lambda x, _: 1 / np.sqrt(x), "reciprocal": lambda x, _: 1 / x,
-    "softplus": lambda x, _: np.logaddexp(x, 0), "sign": lambda x, _: np.sign(x), "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y,
-    "div": lambda x, y: x / y, "maximum": lambda x, y: np.maximum(x, y), "minimum": lambda x, y: np.minimum(x, y),
+    "neg": lambda x, _: -x, "abs": lambda x, _: np.abs(x), "exp": lambda x, _: np.exp(x), "expm1": lambda x, _: np.expm1(x),
+    "log": lambda x, _: np.log(x), "log1p": lambda x, _: np.log1p(x), "sqrt": lambda x, _: np.sqrt(x), "rsqrt": lambda x, _: 1 / np.sqrt(x),
+    "reciprocal": lambda x, _: 1 / x, "softplus": lambda x, _: np.logaddexp(x, 0), "sign": lambda x, _: np.sign(x),
+    "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "div": lambda x, y: x / y,
+    "maximum": lambda x, y: np.maximum(x, y), "minimum": lambda x, y: np.minimum(x, y),
 }  # fmt: skip
 
 
 def pointwise(x: np.ndarray, y: np.ndarray | None, fn: tuple[str, ...], dtype: str, status: int = 0) -> np.ndarray:
     out = poisoned(x.shape, dtype)
-    call("x86_pointwise.c", "tsr_pointwise", dtype, [x, y, out, *x.shape, *strides(x), *(strides(y) if y is not None else [0, 0]), words(fn, FN)], status=status)
+    steps = [*strides(x), *(strides(y) if y is not None else [0, 0])]
+    call("x86_pointwise.c", "tsr_pointwise", dtype, [x, y, out, *x.shape, *steps, words(fn, FN)], status=status)
     return out
 
 
@@ -152,7 +174,7 @@ def test_pointwise_may_write_over_its_operand(dtype: str) -> None:
         assert target.tobytes() == want
 
 
-@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("dtype", each("f16", "bf16"))
 def test_every_16_bit_number_is_read_and_written_exactly(dtype: str) -> None:
     every = np.arange(65536, dtype=np.uint16).view(DTYPES[dtype]).reshape(256, 256)
     got = pointwise(every, None, ("neg",), dtype)
@@ -173,7 +195,7 @@ def test_own_elementary_functions_are_within_two_units(fn: str) -> None:
     assert ulps(got, want) <= 3  # math's own is within one
 
 
-NARROW = {"i8": 7, "f8e4m3": 4, "f8e5m2": 3, "f8e4m3fnuz": 4, "f8e5m2fnuz": 3}
+NARROW = ("i8", "f8e4m3", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz")
 
 
 def scaled(a: np.ndarray, b: np.ndarray, sa: np.ndarray, sb: np.ndarray, dtype: str, result: str | None) -> np.ndarray:
@@ -183,8 +205,8 @@ def scaled(a: np.ndarray, b: np.ndarray, sa: np.ndarray, sb: np.ndarray, dtype: 
     return out
 
 
-@pytest.mark.parametrize("dtype", NARROW)
-@pytest.mark.parametrize("result", [None, *RESULTS])
+@pytest.mark.parametrize("dtype", each(*NARROW))
+@pytest.mark.parametrize("result", [None, *each(*RESULTS)])
 def test_scaled_matmul_rounds_the_exact_product_once(dtype: str, result: str | None) -> None:
     rng = np.random.default_rng(27)
     a, b = (rng.integers(0, 256, shape).astype(np.uint8).view(DTYPES[dtype]) for shape in ((9, 33), (33, 21)))
@@ -206,7 +228,7 @@ def test_scaled_matmul_rounds_the_exact_product_once(dtype: str, result: str | N
         assert scaled(views(a)[name], views(b)[name], views(sa)[name], views(sb)[name], dtype, result).tobytes() == got.tobytes()
 
 
-@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("dtype", each(*NARROW))
 def test_every_narrow_number_is_read_exactly(dtype: str) -> None:
     every = np.arange(256, dtype=np.uint8).view(DTYPES[dtype])[:, None]
     one = np.ones((1, 1), DTYPES[dtype])
@@ -217,20 +239,18 @@ def test_every_narrow_number_is_read_exactly(dtype: str) -> None:
     assert (got[~np.isnan(want)] == want[~np.isnan(want)]).all()
 
 
-@pytest.mark.parametrize("result", ["f16", "bf16"])
+@pytest.mark.parametrize("result", each("f16", "bf16"))
 def test_f64_is_rounded_to_16_bits_once(result: str) -> None:
-    """Just above and below a tie by less than f32 can hold: two roundings in a row would fall on the wrong side."""
-    rng = np.random.default_rng(28)
-    u = {"f16": 2.0**-11, "bf16": 2.0**-8}[result]
-    base = 1 + 2 * u * rng.integers(0, int(1 / (2 * u)), 2000)
-    scales = np.stack([base + u + 0 * base, base], 1).reshape(-1)
-    odd = np.array([1 + 2.0**-23, 1 - 2.0**-24], np.float32)
-    a = np.ones((2, 1), np.int8)
-    got = scaled(a, np.ones((1, 4000), np.int8), odd, scales.astype(np.float32), "i8", result)
-    exact = odd.astype(np.float64)[:, None] * scales.astype(np.float32).astype(np.float64)[None]
-    # The rounding of f64 in one step, by integers: scale the binade so that one unit of the result is 1.
-    unit = 2.0 ** np.floor(np.log2(exact)) * 2 * u
-    assert (wide(got) == np.rint(exact / unit) * unit).all()
+    """Sums of 28 bits, one above and one below a tie: rounded to f32 on the way they would be the tie, and fall to even."""
+    bits = {"f16": 11, "bf16": 8}[result]
+    for odd in (2**bits + 1, 2**bits + 3, 2 ** (bits + 1) - 3, 2 ** (bits + 1) - 1):
+        for beside in (-1, 0, 1):
+            total = odd * 2 ** (27 - bits) + beside
+            whole, rest = divmod(total, 127 * 127)
+            a = np.array([[127] * whole + [rest // 127, 1]], np.int8)
+            b = np.array([[127]] * (whole + 1) + [[rest % 127]], np.int8)
+            got = wide(scaled(a, b, np.array([2.0**-27], np.float32), np.ones(1, np.float32), "i8", result))[0, 0]
+            assert got == float(np.rint((odd + beside / 2**10) / 2)) * 2.0 ** (1 - bits)
 
 
 def test_i32_takes_the_nearest_end() -> None:
