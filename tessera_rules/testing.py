@@ -20,6 +20,7 @@ from tessera_rules.machine.stated import machine_of_test
 from tessera_rules.model.values import Clause, Expectation, Ruleset, Test, TestRequest
 from tessera_rules.report.document import plain
 from tessera_rules.source import Span
+from tessera_rules.syntax.literals import clause_key
 
 Outcome = Literal["passed", "failed", "error"]
 
@@ -161,7 +162,8 @@ def _said(loops: Mapping[str, Any], message: str) -> str:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.split())
+    # However a clause is spaced, in the file or in the test: `tsr fmt` spaces the one and not the other.
+    return clause_key(text)
 
 
 class _Record:

@@ -83,10 +83,15 @@ def same_clause(one: str, other: str) -> bool:
     >>> same_clause("K%16==0", "K % 16 == 0"), same_clause("not in", "notin"), same_clause('a == "x y"', 'a == "xy"')
     (True, False, False)
     """
-    return _unspaced(one) == _unspaced(other)
+    return clause_key(one) == clause_key(other)
 
 
-def _unspaced(text: str) -> str:
+def clause_key(text: str) -> str:
+    """Return a clause's text without the white space that only spaces it: equal for texts that are one clause.
+
+    >>> clause_key("K  % 16 == 0 and not a")
+    'K%16==0 and not a'
+    """
     parts = re.split(r'("(?:[^"\\\n]|\\.)*")', folded(text))
     # White space stays only where it parts two words or numbers.
     return "".join(part if part[:1] == '"' else re.sub(r"(?<![A-Za-z0-9_]) | (?![A-Za-z0-9_])", "", part) for part in parts)

@@ -212,3 +212,13 @@ def test_short_blocks_stay_on_a_line_and_long_ones_break() -> None:
     settings = "  ".join(f"dimension_number_{number} 1" for number in range(8))
     assert laid(f'test "t" {{ request a on b {{ {settings} }} }}').count("\n") == 12
     assert laid('test "t" { request a on b { M 1\nN 2 } }') == 'test "t" {\n  request a on b { M 1  N 2 }\n}\n'
+
+
+def test_a_test_still_means_its_clause_after_the_layout() -> None:
+    from tessera_rules.syntax.literals import same_clause
+
+    found = laid("candidate c { requires { K%16==0 } }")
+    assert "K % 16 == 0" in found
+    assert same_clause("K%16==0", "K % 16 == 0")
+    assert not same_clause('a == "x  y"', 'a == "x y"')
+    assert not same_clause("a in b", "ainb")
