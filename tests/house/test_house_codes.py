@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "codes"
 GOLDEN = ROOT / "tests" / "golden" / "lint"
 WITHOUT_FILES = {
-    "TSR009": "a file of 16 MiB: tests/syntax/test_syntax_read.py makes one",
-    "TSR017": "100,000 declarations: tests/syntax/test_syntax_limits.py lowers the limit",
-    "TSR190": "needs a team's schema: tests/report/test_schema.py has some",
+    "TSR009": "a file of more than 16 MiB: tests/check/test_limits.py makes one",
+    "TSR017": "a file of 100,001 declarations: tests/check/test_limits.py makes one",
+    "TSR190": "needs a team's schema: tests/report/test_schema.py shows it",
 }
 """Codes that no file alone can show, each with where it is shown."""
 
