@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
+collect_ignore = ["thirdparty"]
 SKIPS = tomllib.loads((ROOT / "skips.toml").read_text())
 
 
