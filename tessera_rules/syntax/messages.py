@@ -35,6 +35,8 @@ _MEANT = {
 _WORD = re.compile(r"[0-9A-Za-z_.]+")
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\(?:["\\nt]|u\{[0-9A-Fa-f]{1,6}\}))*')
 _LINE = re.compile(r"[^\r\n]*")
+# How many of the brackets that are open at the end of a file are shown, innermost first.
+_MOST_OPEN = 3
 DECLARATIONS = ("op", "target", "candidate", "rule", "policy", "test", "predicate", "for", "use")
 
 
@@ -157,7 +159,9 @@ class Reporter:
             span,
             f"the file ends, and the `{mark}` of line {place.line} is still open",
             hint=f"close it with `{closing}`",
-            related=(Related(place, f"this `{mark}` is never closed"),),
+            related=tuple(
+                Related(self._span(opened, opened + 1), f"this `{each}` is never closed") for each, opened in [*reversed(lexer.brackets)][:_MOST_OPEN]
+            ),
         )
 
     def unclosed(self, first: int, brace: int, field: bool) -> Finding:

@@ -113,6 +113,8 @@ def test_D6_the_end_of_the_file_and_the_open_brace() -> None:
     assert (finding.code, finding.span.line, finding.span.column) == ("TSR002", 4, 20)
     (related,) = finding.related
     assert (related.span.line, related.span.text) == (2, "{")
+    (finding,) = findings("candidate c {\n  requires {\n    M % (4 ==\n")
+    assert [(each.span.line, each.span.text) for each in finding.related] == [(3, "("), (2, "{"), (1, "{")]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
