@@ -38,6 +38,8 @@ def evaluate(term: Term, lookup: Lookup) -> Any:
         value = lookup(term.key)
         return value if value is UNKNOWN else typed(value, term.type, term.shown)
     assert isinstance(term, Apply)
+    if term.op in ("and", "or"):
+        return _chain(term.args, lookup, stop=term.op == "or")
     special = _SPECIAL.get(term.op)
     if special is not None:
         return special(term.args, lookup)
@@ -45,14 +47,6 @@ def evaluate(term: Term, lookup: Lookup) -> Any:
     if UNKNOWN in values:
         return UNKNOWN
     return STRICT[term.op](*values)
-
-
-def _and(args: tuple[Term, ...], lookup: Lookup) -> bool | Unknown:
-    return _chain(args, lookup, stop=False)
-
-
-def _or(args: tuple[Term, ...], lookup: Lookup) -> bool | Unknown:
-    return _chain(args, lookup, stop=True)
 
 
 def _chain(args: tuple[Term, ...], lookup: Lookup, *, stop: bool) -> bool | Unknown:
@@ -123,8 +117,6 @@ def _contains(args: tuple[Term, ...], lookup: Lookup) -> bool | Unknown:
 
 
 _SPECIAL: dict[str, Callable[[tuple[Term, ...], Lookup], Any]] = {
-    "and": _and,
-    "or": _or,
     "if": _if,
     "in": _in,
     "in_range": _in_range,

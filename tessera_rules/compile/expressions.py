@@ -14,13 +14,16 @@ from typing import Any
 from attrs import define, field
 
 from tessera_rules.compile import operators
+from tessera_rules.compile.evaluate import evaluate
 from tessera_rules.compile.operators import MAX_BITS, STRICT
-from tessera_rules.model.terms import Apply, Const, Fact, Term
+from tessera_rules.model.terms import Apply, Const, Fact, Term, facts
 from tessera_rules.model.types import Type
 
 FACT_BITS = 63
 """Bits of an integer fact that a positional function takes."""
 LIMIT = 1 << FACT_BITS
+MAX_COMPILED_DEPTH = 80
+"""Deepest term that becomes code."""
 
 _BINARY: dict[str, ast.operator] = {"add": ast.Add(), "sub": ast.Sub(), "mul": ast.Mult(), "floordiv": ast.FloorDiv(), "mod": ast.Mod()}
 _COMPARE: dict[str, ast.cmpop] = {"eq": ast.Eq(), "ne": ast.NotEq(), "lt": ast.Lt(), "le": ast.LtE(), "gt": ast.Gt(), "ge": ast.GtE()}
@@ -82,9 +85,21 @@ class Emitter:
         if isinstance(term, Fact):
             return ast.Name(self.variables[term.key], ast.Load())
         assert isinstance(term, Apply)
+        if term.depth > MAX_COMPILED_DEPTH:
+            return self._interpreted(term)
         special = _EMIT.get(term.op)
         found = special(self, term) if special is not None else None
         return found if found is not None else self._through_function(term)
+
+    def _interpreted(self, term: Term) -> ast.expr:
+        """Call the interpreter for a term that is too deep for Python's own compiler."""
+        read = tuple(facts(term))
+        keys = [fact.key for fact in read]
+
+        def interpreted(*values: Any) -> Any:
+            return evaluate(term, dict(zip(keys, values, strict=True)).__getitem__)
+
+        return ast.Call(self.constant(interpreted), [self.expression(fact) for fact in read], [])
 
     def condition(self, term: Term) -> ast.expr:
         """Return an expression that is true or false, or raises."""

@@ -144,4 +144,4 @@ def may_raise(term: Term) -> bool:
     """Whether the code of a term can raise: it calls a function of ours that does."""
     emitter = Emitter({fact.key: "f" for fact in facts(term)})
     emitter.condition(term)
-    return any(name not in ("op_min", "op_max", "op_abs") for name in emitter.namespace if name.startswith("op_"))
+    return any(callable(value) and name not in ("op_min", "op_max", "op_abs") for name, value in emitter.namespace.items())

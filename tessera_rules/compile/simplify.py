@@ -50,7 +50,7 @@ def simplify(term: Term, lookup: Lookup) -> Term:
         value = evaluate(term, lookup)  # may be fixed with a part unknown
         if value is not UNKNOWN:
             return Const(term.type, value)
-    args = tuple(simplify(arg, lookup) for arg in term.args)
+    args = tuple([simplify(arg, lookup) for arg in term.args])
     if all(isinstance(arg, Const) for arg in args):
         return Const(term.type, STRICT[term.op](*(arg.value for arg in args if isinstance(arg, Const))))
     return _arithmetic(Apply(term.type, term.op, args, term.span))
@@ -61,7 +61,7 @@ def substitute(term: Term, terms: Mapping[str, Term]) -> Term:
     if isinstance(term, Fact):
         return terms.get(term.key, term)
     if isinstance(term, Apply):
-        args = tuple(substitute(arg, terms) for arg in term.args)
+        args = tuple([substitute(arg, terms) for arg in term.args])
         if any(new is not old for new, old in zip(args, term.args, strict=True)):
             return Apply(term.type, term.op, args, term.span)
     return term
@@ -142,19 +142,17 @@ def _chain(term: Apply, lookup: Lookup) -> Term:
     return _join(term.op, parts)
 
 
-def _kept(term: Term, lookup: Lookup) -> Term:
-    """Simplify a part that may not be met at all: where it is an error it stays as it is."""
-    try:
-        return simplify(term, lookup)
-    except ClauseError:
-        return term
-
-
 def _if(term: Apply, lookup: Lookup) -> Term:
     condition = simplify(term.args[0], lookup)
     if isinstance(condition, Const):
         return simplify(term.args[1] if boolean(condition.value) else term.args[2], lookup)
-    one, two = _kept(term.args[1], lookup), _kept(term.args[2], lookup)
+    branches = list(term.args[1:])
+    for place, branch in enumerate(branches):
+        try:
+            branches[place] = simplify(branch, lookup)
+        except ClauseError:  # met only if the condition leads there: it stays as it is
+            continue
+    one, two = branches
     if isinstance(one, Const) and isinstance(two, Const):
         if type(one.value) is type(two.value) and one.value == two.value:
             return one

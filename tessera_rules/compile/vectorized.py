@@ -98,6 +98,10 @@ def compile_vectorized(condition: Clause | Term) -> Vectorized:
     return Vectorized(condition.term if isinstance(condition, Clause) else condition)
 
 
+MAX_ARRAY_DEPTH = 100
+"""Deepest term that is computed array by array."""
+
+
 @define
 class _Batch:
     values: Mapping[str, Any]
@@ -114,6 +118,8 @@ class _Batch:
                 self._facts[term.key] = self._fact(term)
             return self._facts[term.key]
         assert isinstance(term, Apply)
+        if term.depth > MAX_ARRAY_DEPTH:
+            return self._interpreted(term)
         match term.op:
             case "and":
                 return self._chain(term.args, stop=False)
@@ -137,6 +143,25 @@ class _Batch:
         if found is None:
             return self._each(function, columns)
         return found if all(column.failed is False for column in columns) else failing(found, *(column.failed for column in columns))
+
+    def _interpreted(self, term: Term) -> Column:
+        """Interpret a very deep term request by request."""
+        read = tuple(facts(term))
+        columns = [self.evaluate(fact) for fact in read]
+        keys = [fact.key for fact in read]
+        bad = {key for key, column in zip(keys, columns, strict=True) if column.failed is True}
+
+        def whole(*values: Any) -> Any:
+            return evaluate(term, lambda key: self._given(key, bad, keys, values))
+
+        plain = [Column(None) if column.failed is True else Column(column.values, False, column.low, column.high) for column in columns]
+        return self._each(whole, plain) if any(column.array for column in plain) else self._shared(whole, plain)
+
+    @staticmethod
+    def _given(key: str, bad: set[str], keys: list[str], values: tuple[Any, ...]) -> Any:
+        if key in bad:
+            raise ClauseError(f"{key} has no value")
+        return values[keys.index(key)]
 
     def condition(self, term: Term) -> Column:
         """Evaluate a term that has to be a boolean."""

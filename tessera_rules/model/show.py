@@ -56,9 +56,15 @@ def _show(term: Term) -> tuple[str, int]:
             return _show(args[0])
         if not args:
             return ("true" if op == "and" else "false"), ATOM
-        return f" {op} ".join(_part(arg, level) for arg in args), level
+        parts = []
+        for arg in args:  # no generator: each level of a term is to cost few levels of Python's stack
+            parts.append(_part(arg, level))
+        return f" {op} ".join(parts), level
     if op == "not":
-        return _negated(args[0])
+        member = args[0]
+        if isinstance(member, Apply) and member.op in ("in", "in_range", "contains"):
+            return _member(member.op, member.args, "not in"), COMPARISON
+        return f"not {_part(member, NOT + 1)}", NOT
     if op == "if":
         condition, value, otherwise = args
         return f"{_part(value, OR)} if {_part(condition, OR)} else {_part(otherwise, TERNARY)}", TERNARY
@@ -69,7 +75,10 @@ def _show(term: Term) -> tuple[str, int]:
     if op == "index":
         base = _part(args[0], ATOM)
         return f"{f'({base})' if isinstance(args[0], Const) else base}[{show(args[1])}]", ATOM
-    return f"{op}({', '.join(map(show, args))})", ATOM
+    shown = []
+    for arg in args:
+        shown.append(_show(arg)[0])
+    return f"{op}({', '.join(shown)})", ATOM
 
 
 def _part(term: Term, level: int) -> str:
@@ -89,12 +98,6 @@ def _aligned(op: str, args: tuple[Term, ...]) -> tuple[str, int] | None:
         return None
     call = f"aligned({fact.key[6:]}, {show(size)})"
     return (call, ATOM) if op == "eq" else (f"not {call}", NOT)
-
-
-def _negated(arg: Term) -> tuple[str, int]:
-    if isinstance(arg, Apply) and arg.op in ("in", "in_range", "contains"):
-        return _member(arg.op, arg.args, "not in"), COMPARISON
-    return f"not {_part(arg, NOT + 1)}", NOT
 
 
 def _member(op: str, args: tuple[Term, ...], word: str) -> str:
