@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -52,10 +53,9 @@ class Conformance:
     rejects: ClassVar[tuple[type[BaseException], ...]] = (TesseraError, Declined, ValueError, TypeError)
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Give each test the dtypes, shapes, layouts and attributes of its class."""
-        for name, values in (("dtype", self.dtypes), ("shape", self.shapes), ("layout", self.layouts), ("attrs", self.attributes), ("special", self.specials)):
-            if name in metafunc.fixturenames:
-                metafunc.parametrize(name, values, ids=[_named(value) for value in values])
+        """Give each test the dtypes of its class. Shapes, layouts and attributes are gone through within a test: its message names them."""
+        if "dtype" in metafunc.fixturenames:
+            metafunc.parametrize("dtype", self.dtypes)
 
     # What an op says of itself.
 
@@ -142,19 +142,22 @@ class Conformance:
 
     # The tests that hold for every op.
 
-    def test_shapes(self, dtype: str, shape: Dims) -> None:
+    def test_shapes(self, dtype: str) -> None:
         attrs = self.attributes[0]
-        self.check(self.operands(self.rng(shape), shape, dtype, attrs), attrs)
+        for shape in self.shapes:
+            self.check(self.operands(self.rng(shape), shape, dtype, attrs), attrs)
 
-    def test_attributes(self, dtype: str, attrs: Attrs) -> None:
-        self.check(self.operands(self.rng(attrs), self.middle, dtype, attrs), attrs)
+    def test_attributes(self, dtype: str) -> None:
+        for attrs in self.attributes:
+            self.check(self.operands(self.rng(attrs), self.middle, dtype, attrs), attrs)
 
-    def test_layouts(self, dtype: str, layout: str) -> None:
+    def test_layouts(self, dtype: str) -> None:
         """Each operand alone, and all together, with guards that show any read outside."""
         attrs = self.attributes[-1]
-        operands = self.operands(self.rng(layout), self.middle, dtype, attrs)
-        for only in (None, *operands):
-            self.check(operands, attrs, layout, only=only)
+        for layout in self.layouts:
+            operands = self.operands(self.rng(layout), self.middle, dtype, attrs)
+            for only in (None, *operands):
+                self.check(operands, attrs, layout, only=only)
 
     def test_broadcast_operands(self, dtype: str) -> None:
         """An operand of equal rows with stride 0 is like one whose rows lie in memory (P3)."""
@@ -181,14 +184,13 @@ class Conformance:
         for operands in (first, other, first):
             self.check(operands, attrs)
 
-    def test_special_values(self, dtype: str, special: str) -> None:
+    def test_special_values(self, dtype: str) -> None:
         """NaN, infinities, denormals and zeros in one place of each operand: every element is of the reference's class."""
         attrs = self.attributes[0]
         operands = self.operands(self.rng("special"), self.middle, dtype, attrs)
-        for name, x in operands.items():
-            if x.dtype.kind == "i" or x.dtype.name == "int4" or not x.size:
-                continue
-            value = special_value(special, x.dtype)
+        for name, special in itertools.product(operands, self.specials):
+            x = operands[name]
+            value = None if x.dtype.kind == "i" or x.dtype.name == "int4" or not x.size else special_value(special, x.dtype)
             if value is None:
                 continue
             changed = x.copy()
@@ -247,12 +249,6 @@ def _poisoned(shape: Dims, dtype: np.dtype[Any], poison: int) -> tuple[Array, Ar
     raw = np.full(size + 256, poison, np.uint8)
     start = 64 + -raw.__array_interface__["data"][0] % 64
     return raw[start : start + size].view(dtype).reshape(shape), raw[:start], raw[start + size :]
-
-
-def _named(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return " ".join(f"{k}={','.join(map(str, v)) if isinstance(v, list | tuple) else v}" for k, v in value.items()) or "default"
-    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 __all__ = ["Array", "Attrs", "Conformance", "Dims", "Operands", "array", "guard_value", "misfits", "resized", "special_value"]

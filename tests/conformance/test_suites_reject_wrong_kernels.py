@@ -37,10 +37,8 @@ LANES: dict[str, Kernel] = {
 def runs(suite: Conformance, test: Kernel) -> Iterator[dict[str, Any]]:
     """Yield the arguments of each run that pytest would make of a test."""
     lists: dict[str, list[Any]] = {}
-    sources = {"dtype": suite.dtypes, "shape": suite.shapes, "layout": suite.layouts, "attrs": suite.attributes, "special": suite.specials}
-    for name in inspect.signature(test).parameters:
-        if name in sources:
-            lists[name] = [{name: value} for value in sources[name]]
+    if "dtype" in inspect.signature(test).parameters:
+        lists["dtype"] = [{"dtype": dtype} for dtype in suite.dtypes]
     for mark in getattr(test, "pytestmark", []):
         names, values = mark.args
         if isinstance(names, str):

@@ -96,9 +96,10 @@ class IrfftConformance(Conformance):
     def result_dtype(self, operands: Operands, attrs: Attrs) -> str:
         return "f64" if operands["x"].dtype == np.complex128 else "f32"
 
-    def test_shapes(self, dtype: str, shape: Dims) -> None:
-        attrs = {"n": shape[1]}
-        self.check(self.operands(self.rng(shape), shape, dtype, attrs), attrs)
+    def test_shapes(self, dtype: str) -> None:
+        for shape in self.shapes:
+            attrs = {"n": shape[1]}
+            self.check(self.operands(self.rng(shape), shape, dtype, attrs), attrs)
 
     def test_repeats(self, dtype: str) -> None:
         for n in (30, 7, 30):

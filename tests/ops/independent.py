@@ -1,11 +1,11 @@
 """The ops once more, by loops over plain Python numbers: what the references are compared with, sharing nothing with them.
 
-Sums are `math.fsum`'s, exact and rounded once; functions are the textbook forms on `math`.
+Sums are `math.fsum`'s, exact and rounded once, and functions the textbook forms on `math`; the transforms are their definition
+in long double.
 """
 
 from __future__ import annotations
 
-import cmath
 import math
 from typing import Any
 
@@ -242,17 +242,17 @@ def paged_attention(q: Any, pages_k: Any, pages_v: Any, table: Any, lengths: Any
     return out
 
 
-def _bin(row: list[complex], k: int, sign: int) -> complex:
-    n = len(row)
-    # j·k mod n, an exact integer, keeps the angle in one turn.
-    terms = [v * cmath.exp(sign * 2j * math.pi * (j * k % n) / n) for j, v in enumerate(row)]
-    return complex(math.fsum(t.real for t in terms), math.fsum(t.imag for t in terms))
-
-
 def fft(x: Any, inverse: bool = False) -> Array:
-    rows, n = x.astype(np.complex128).tolist(), x.shape[1]
-    found = [[_bin(row, k, 1 if inverse else -1) / (n if inverse else 1) for k in range(n)] for row in rows]
-    return np.array(found, dtype=np.complex128).reshape(x.shape)
+    """The definition, n² products in long double; j·k mod n, an exact integer, keeps the angle in one turn."""
+    n = x.shape[1]
+    place = np.arange(n)
+    turn = np.longdouble(8) * np.arctan(np.longdouble(1))
+    angle = (1 if inverse else -1) * turn * place / n
+    roots = (np.cos(angle) + 1j * np.sin(angle)).astype(np.clongdouble)
+    out = np.empty(x.shape, np.clongdouble)
+    for k in range(n):
+        out[:, k] = (x.astype(np.clongdouble) * roots[place * k % n]).sum(axis=1) / (n if inverse else 1)
+    return out.astype(np.complex128)
 
 
 def rfft(x: Any) -> Array:
