@@ -101,6 +101,13 @@ def test_the_formatter(tmp_path: Path) -> None:
     assert problems("fmt", tsr("fmt", write_rules(tmp_path), "--json").json) == []
 
 
+def test_a_run() -> None:
+    answer = tsr("run", "matmul", "x86", "M=5", "N=6", "K=7", "dtype=f32", "--json")
+    assert answer.code == 0, answer.out
+    assert problems("run", answer.json) == []
+    assert answer.json["execution"]["tag"] == answer.json["tag"] != "reference"
+
+
 def test_the_canonical_json(tmp_path: Path) -> None:
     answer = tsr("compile", write_rules(tmp_path), "--emit", "json")
     assert answer.code == 0
@@ -150,7 +157,7 @@ def test_D16_the_same_document_under_every_hash_seed(verb: str, tmp_path: Path) 
         "compile": ["compile", str(path)],
     }
     answers = set()
-    for seed in range(4):
+    for seed in range(3):
         environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
         done = subprocess.run([sys.executable, "-m", "tessera_rules.cli", *calls[verb]], capture_output=True, text=True, timeout=60, env=environment)
         assert done.returncode == 0, done.stderr
