@@ -20,7 +20,7 @@ from tessera_rules.arbiter.rank import Ranking
 from tessera_rules.arbiter.rank_rules import Condition, RankRules, Selection, rank_rules
 from tessera_rules.arbiter.reasons import Open
 from tessera_rules.arbiter.situation import Situation
-from tessera_rules.arbiter.worlds import surely_behind
+from tessera_rules.arbiter.worlds import steady, surely_behind
 from tessera_rules.compile.evaluate import UNKNOWN, ClauseError
 from tessera_rules.compile.simplify import conjunction, simplify
 from tessera_rules.machine.base import Machine
@@ -156,7 +156,8 @@ class _Holds:
         rules, items, pinned = self._conditions()
         ranking = _OpenRanking(self.situation, rules, {}, cost_open)
         entries = [Entry(each, None, () if each.name == winner else (_open("candidate", each.name),)) for each in able]
-        racing = [entry.candidate for entry in entries if entry.candidate.name == winner or not surely_behind(entry.candidate, entries, ranking)]
+        steadies = steady(entries, ranking)
+        racing = [entry.candidate for entry in entries if entry.candidate.name == winner or not surely_behind(entry.candidate, steadies, ranking)]
         names = frozenset(candidate.name for candidate in racing)
         items = [item for item in items if self._matters(item.variable, rules, names)]
         for candidate in reversed(racing):

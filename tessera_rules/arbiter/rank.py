@@ -31,19 +31,27 @@ class Loss:
     rule: str | None = None
 
 
+Drop = tuple[frozenset[str], Callable[[Candidate], Loss]]
+"""One criterion's work: who stayed, and how to word it for one that did not."""
+
+
 @frozen(eq=False)
 class Standing:
     """The ranking in one world.
 
     ``possible`` are those that can come first: one, but for costs that are open. ``forced_out`` are forces whose candidates
-    are not in the race, or that drive apart. ``losses`` tells of everybody else.
+    are not in the race, or that drive apart. ``losses`` tells of everybody else, worded only when it is asked for.
     """
 
     possible: frozenset[str]
     criterion: str
-    losses: dict[str, Loss]
+    losses: list[Drop]
     forced_out: tuple[Selection, ...] = ()
     apart: bool = False
+
+    def loss(self, candidate: Candidate) -> Loss | None:
+        """Return how a candidate that raced fell behind, None where it did not."""
+        return next((word(candidate) for stays, word in self.losses if candidate.name not in stays), None)
 
     @property
     def winner(self) -> str | None:
@@ -66,7 +74,7 @@ class Ranking:
 
     def standing(self, alive: Sequence[Candidate], world: World) -> Standing:
         """Rank those who are in the race in a world; ``alive`` in declaration order."""
-        losses: dict[str, Loss] = {}
+        losses: list[Drop] = []
         left = list(alive)
         criterion = "only" if len(left) == 1 else "none" if not left else ""
         if "rules" in self.order:
@@ -97,7 +105,7 @@ class Ranking:
             left = kept
         return Standing(frozenset(candidate.name for candidate in left), criterion, losses)
 
-    def _open_cost(self, left: list[Candidate], unknown: list[Candidate], losses: dict[str, Loss], world: World, live: frozenset[str], index: int) -> Standing:
+    def _open_cost(self, left: list[Candidate], unknown: list[Candidate], losses: list[Drop], world: World, live: frozenset[str], index: int) -> Standing:
         """Anybody whose cost is open may come first, and besides them the best of those whose cost is known."""
         known = [candidate for candidate in left if self.cost(candidate) is not UNKNOWN]
         for word in self.order[index:]:
@@ -156,7 +164,7 @@ class Ranking:
 
     # ---- criteria: each returns who stays, and tells of the others how they fell behind ----
 
-    def _rules(self, left: list[Candidate], losses: dict[str, Loss], world: World, _live: frozenset[str]) -> list[Candidate]:
+    def _rules(self, left: list[Candidate], losses: list[Drop], world: World, _live: frozenset[str]) -> list[Candidate]:
         active = [each for each in self.rules.preferences if each.condition.within(world)]
         if not active:
             return left
@@ -175,14 +183,14 @@ class Ranking:
 
         return _drop(left, kept, losses, loss)
 
-    def _measured(self, left: list[Candidate], losses: dict[str, Loss], _world: World, live: frozenset[str]) -> list[Candidate]:
+    def _measured(self, left: list[Candidate], losses: list[Drop], _world: World, live: frozenset[str]) -> list[Candidate]:
         if self.situation.measured is None:
             return left
         stays = self.situation.measured.keep(live, frozenset(candidate.name for candidate in left))
         kept = [candidate for candidate in left if candidate.name in stays] or left
         return _drop(left, kept, losses, lambda _: Loss("measured", _names(kept), "it was measured faster, and separated"))
 
-    def _avoid(self, left: list[Candidate], losses: dict[str, Loss], world: World, _live: frozenset[str]) -> list[Candidate]:
+    def _avoid(self, left: list[Candidate], losses: list[Drop], world: World, _live: frozenset[str]) -> list[Candidate]:
         avoided = {candidate.name: found for candidate in left if (found := self.rules.avoided(candidate.name, world)) is not None}
         kept = [candidate for candidate in left if candidate.name not in avoided] or left
 
@@ -196,12 +204,12 @@ class Ranking:
 
         return _drop(left, kept, losses, loss)
 
-    def _tier(self, left: list[Candidate], losses: dict[str, Loss], _world: World, _live: frozenset[str]) -> list[Candidate]:
+    def _tier(self, left: list[Candidate], losses: list[Drop], _world: World, _live: frozenset[str]) -> list[Candidate]:
         best = min(TIER_RANK[candidate.tier] for candidate in left)
         kept = [candidate for candidate in left if TIER_RANK[candidate.tier] == best]
         return _drop(left, kept, losses, lambda candidate: Loss("tier", _names(kept), f"{kept[0].tier} comes before {candidate.tier}"))
 
-    def _cost_criterion(self, left: list[Candidate], losses: dict[str, Loss], _world: World, _live: frozenset[str]) -> list[Candidate]:
+    def _cost_criterion(self, left: list[Candidate], losses: list[Drop], _world: World, _live: frozenset[str]) -> list[Candidate]:
         best = min(self.cost(candidate) for candidate in left)
         kept = [candidate for candidate in left if self.cost(candidate) == best]
 
@@ -212,12 +220,12 @@ class Ranking:
 
         return _drop(left, kept, losses, loss)
 
-    def _declaration(self, left: list[Candidate], losses: dict[str, Loss], _world: World, _live: frozenset[str]) -> list[Candidate]:
+    def _declaration(self, left: list[Candidate], losses: list[Drop], _world: World, _live: frozenset[str]) -> list[Candidate]:
         first = min(left, key=lambda candidate: candidate.order)
         return _drop(left, [first], losses, lambda _: Loss("declaration", (first.name,), "nothing else tells them apart, and it is declared first"))
 
 
-Keep = Callable[[Ranking, list[Candidate], dict[str, Loss], World, frozenset[str]], list[Candidate]]
+Keep = Callable[[Ranking, list[Candidate], list[Drop], World, frozenset[str]], list[Candidate]]
 CRITERIA_KEEP: dict[str, Keep] = {
     "rules": Ranking._rules,
     "measured": Ranking._measured,
@@ -243,12 +251,9 @@ def _why(because: str | None) -> str:
     return f" ({because})" if because else ""
 
 
-def _drop(left: list[Candidate], kept: list[Candidate], losses: dict[str, Loss], loss: Callable[[Candidate], Loss]) -> list[Candidate]:
+def _drop(left: list[Candidate], kept: list[Candidate], losses: list[Drop], loss: Callable[[Candidate], Loss]) -> list[Candidate]:
     if len(kept) < len(left):
-        stays = {candidate.name for candidate in kept}
-        for candidate in left:
-            if candidate.name not in stays:
-                losses[candidate.name] = loss(candidate)
+        losses.append((frozenset(candidate.name for candidate in kept), loss))
     return kept
 
 

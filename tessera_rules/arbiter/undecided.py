@@ -51,7 +51,7 @@ def undecided_verdict(entry: Entry, residual: Sequence[Residual]) -> Verdict:
 
 def outranked(entry: Entry, standing: Standing, winner: str, situation: Situation) -> Verdict:
     """Return the verdict of a candidate that fell behind in a standing."""
-    loss = standing.losses.get(entry.candidate.name)
+    loss = standing.loss(entry.candidate)
     if loss is None:  # in some world a cost that is open puts it behind, in this one it is level
         return reasons.outranked(entry.candidate, winner, standing.criterion, reasons.CRITERION_TEXT[standing.criterion])
     by = winner if winner in loss.ahead or not loss.ahead else loss.ahead[0]
@@ -82,16 +82,34 @@ class _OpenRank:
 
     def residual(self, entry: Entry) -> list[Residual]:
         """What is open about a candidate's rank: who is ahead of it where that one races, the conditions of rules and `avoid`, its cost."""
-        return [*self._ahead(entry), *self._rules(entry.candidate.name), *self._cost(entry.candidate)]
+        found = [*self._ahead(entry), *self._rules(entry.candidate.name), *self._cost(entry.candidate)]
+        if not found and not entry.open:
+            # It hangs on somebody who comes first in no world, and pushes others aside by being there.
+            pushing = frozenset[str]().union(*(each.candidates for each in self.ranking.rules.preferences))
+            found = [
+                self._about(entry, other, "races, which changes who is first, where")
+                for other in self.entries
+                if other.state == "maybe" and other.candidate.name in pushing
+            ]
+        return found
 
     def _ahead(self, entry: Entry) -> list[Residual]:
-        found: list[Residual] = []
-        for other in self.entries:
-            if other.state == "maybe" and other is not entry and other.candidate.name in self.view.possible and self._before(other, entry):
-                needs = tuple(dict.fromkeys(need for part in other.open for need in part.needs))
-                conditions = " and ".join(part.condition for part in other.open)
-                found.append(Residual(entry.candidate.name, f"{other.candidate.name} is ahead where {conditions}", needs, other.open[0].span))
-        return found
+        """Who is ahead of a sound candidate. One with open conditions of its own has those to tell."""
+        if entry.state != "in":
+            return []
+        others = [other for other in self.entries if other.state == "maybe" and self._before(other, entry)]
+        pushed = [other for other in others if other.candidate.name in self.view.possible or self._pushes(other, entry)]
+        return [self._about(entry, other, "is ahead where") for other in pushed]
+
+    def _about(self, entry: Entry, other: Entry, what: str) -> Residual:
+        needs = tuple(dict.fromkeys(need for part in other.open for need in part.needs))
+        conditions = " and ".join(part.condition for part in other.open)
+        said = f"{other.candidate.name} {what} {conditions}"
+        return Residual(entry.candidate.name, said, needs, other.open[0].span)
+
+    def _pushes(self, one: Entry, two: Entry) -> bool:
+        """Whether a rule prefers one over two, or may."""
+        return any(one.candidate.name in each.candidates and two.candidate.name in each.over for each in self.ranking.rules.preferences)
 
     def _before(self, one: Entry, two: Entry) -> bool:
         """Whether one comes first where only these two race."""

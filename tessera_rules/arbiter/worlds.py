@@ -15,6 +15,8 @@ from tessera_rules.model.values import Candidate
 
 MAX_VARIABLES = 10
 """Open conditions that are completed in every way, 1,024 worlds; with more of them only what holds in each by itself is said."""
+MAX_WORK = 20_000
+"""Candidates times worlds that are looked at, some 20 ms; beyond it as with too many open conditions."""
 
 
 def variable_of(entry: Entry) -> Hashable:
@@ -65,12 +67,13 @@ def outlook(entries: Sequence[Entry], ranking: Ranking) -> Outlook:
     if not any(condition.value is None for _, condition in rules.conditions()) and all(entry.state == "in" for entry in racing):
         only = ranking.standing([entry.candidate for entry in racing], {})
         return Outlook(only.possible, True, not only.possible)
-    clear = [entry for entry in racing if not surely_behind(entry.candidate, racing, ranking)]
+    steadies = steady(racing, ranking)
+    clear = [entry for entry in racing if not surely_behind(entry.candidate, steadies, ranking)]
     names = frozenset(entry.candidate.name for entry in clear)
     variables: dict[Hashable, None] = {variable_of(entry): None for entry in clear if entry.state == "maybe"}
     variables.update(dict.fromkeys(condition.variable for condition in open_forces))
     variables.update(dict.fromkeys(condition.variable for about, condition in rules.conditions() if condition.value is None and about & names))
-    if len(variables) > MAX_VARIABLES:
+    if len(variables) > MAX_VARIABLES or len(clear) << len(variables) > MAX_WORK:
         # An open force may turn out refused, and is not looked into here: no winner is named then.
         return Outlook(names, exact=False, nobody=bool(open_forces) or all(entry.state == "maybe" for entry in clear))
     possible: frozenset[str] = frozenset()
@@ -94,23 +97,23 @@ def worlds(variables: tuple[Hashable, ...]) -> Iterator[World]:
         yield dict(zip(variables, values, strict=True))
 
 
-def surely_behind(candidate: Candidate, racing: Sequence[Entry], ranking: Ranking) -> bool:
-    """Whether somebody who surely races is ahead in every world, and the candidate lifts nobody over others by being there.
+def steady(racing: Sequence[Entry], ranking: Ranking) -> list[Candidate]:
+    """Return those who surely race, and whom no rule can push aside: others can be measured against them one by one.
 
-    Nobody is judged in this way where a force is open, or where measurements can speak.
+    Nobody is, where a force is open or measurements can speak.
     """
     rules = ranking.rules
-    if (
-        any(each.condition.value is None for each in rules.forces)
-        or ranking.situation.measured is not None
-        or any(candidate.name in each.candidates | each.over for each in rules.preferences)
-    ):
-        return False
+    if any(each.condition.value is None for each in rules.forces) or ranking.situation.measured is not None:
+        return []
     pushed = frozenset[str]().union(*(each.over for each in rules.preferences))
-    return any(
-        entry.state == "in" and entry.candidate is not candidate and entry.candidate.name not in pushed and _ahead(entry.candidate, candidate, ranking)
-        for entry in racing
-    )
+    return [entry.candidate for entry in racing if entry.state == "in" and entry.candidate.name not in pushed]
+
+
+def surely_behind(candidate: Candidate, steadies: Sequence[Candidate], ranking: Ranking) -> bool:
+    """Whether one of the steady is ahead in every world, and the candidate lifts nobody over others by being there."""
+    if any(candidate.name in each.candidates | each.over for each in ranking.rules.preferences):
+        return False
+    return any(other is not candidate and _ahead(other, candidate, ranking) for other in steadies)
 
 
 def _ahead(one: Candidate, two: Candidate, ranking: Ranking) -> bool:

@@ -353,6 +353,14 @@ def test_who_is_behind_somebody_that_a_preference_may_push_aside_can_still_win()
     assert ask(rules, "dtype=f32 M=4 N=1 K=1").winner == "x"
 
 
+def test_somebody_who_never_wins_can_leave_others_undecided():
+    rules = ruleset(A, B, candidate("d", requires=["M % 2 == 0"]), rules=[rule("r", "prefer d over a")])
+    decision = ask(rules, "dtype=f32 N=1 K=1")
+    assert words_of(decision) == {"a": "undecided", "b": "undecided", "d": "outranked"}
+    assert [(each.candidate, each.needs) for each in decision.residual] == [("a", ("M",)), ("b", ("M",))]
+    assert all("d" in each.condition and "M % 2 == 0" in each.condition for each in decision.residual)
+
+
 def test_everybody_undecided_and_nobody_sure():
     decision = ask(ruleset(candidate("x", requires=["M == 4"])), "dtype=f32 N=1 K=1")
     assert (decision.winner, decision.tag, decision.criterion) == (None, "undecided", "undecided")
