@@ -124,6 +124,8 @@ class Trier:
         if self.memory_fd is None:
             raise ValueError("this Trier is closed")
         regions, total = _placed(views, results)
+        if total > self.limit // 2:
+            return Trial("failed", f"its operands reach over {total:,} bytes, which is more than a trial copies ({self.limit // 2:,})")
         os.ftruncate(self.memory_fd, total)
         memory = mmap.mmap(self.memory_fd, total)
         before = _filled(memory, views, results, regions, poison)

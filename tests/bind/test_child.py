@@ -263,3 +263,11 @@ def test_a_child_that_cannot_be_started_is_a_reason(ruleset: Ruleset, monkeypatc
     found = trial(ruleset, 20)
     assert (found.outcome, found.reason) == ("crashed", "no child process could be started: No such file or directory")
     assert set(os.listdir("/proc/self/fd")) == files
+
+
+def test_operands_too_large_to_copy_are_not_tried(ruleset: Ruleset) -> None:
+    found = operands(ruleset, np.zeros((3, 2), f32), np.zeros((2, 20), f32))
+    with Trier(memory_bytes=1 << 14) as small:
+        tried = small.run(bound(ruleset, "c"), found.arrays, found.request)
+    assert tried.outcome == "failed"
+    assert "more than a trial copies (8,192)" in tried.reason

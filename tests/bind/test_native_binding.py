@@ -113,10 +113,22 @@ def test_K_of_zero_is_a_sum_of_nothing(matmul: Ruleset) -> None:
     assert bound(matmul, "c").call(found.arrays, found.request).tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
-def test_torch_tensors_without_elements_have_no_null_address(matmul: Ruleset) -> None:
+NULLS_C = """
+#include <stdint.h>
+int nulls(const float *a, const float *b, float *out, int64_t M, int64_t N) {
+  for (int64_t i = 0; i < M * N; i++) out[i] = (a == 0) + (b == 0);
+  return 0;
+}
+"""
+
+
+def test_tensors_without_elements_are_no_null_in_C(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="torch: it is not installed")
-    found = operands(matmul, torch.zeros(2, 0), torch.zeros(0, 3))
-    result = bound(matmul, "c").call(found.arrays, found.request)
+    bind_text = 'bind source "n.c" compiler "cc" symbol "nulls" (ptr a, ptr b, ptr out, i64 M, i64 N) returns i32 { ok 0 }'
+    ruleset = rules(tmp_path, candidate("c", bind_text), n_c=NULLS_C)
+    found = operands(ruleset, torch.zeros(2, 0), torch.zeros(0, 3))
+    assert found.views["a"].address == 0
+    result = bound(ruleset, "c").call(found.arrays, found.request)
     assert isinstance(result, torch.Tensor)
     assert result.tolist() == [[0, 0, 0], [0, 0, 0]]
 

@@ -29,7 +29,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     log = tmp_path / "compiles"
     log.write_text("")
     compiler = tmp_path / "counting-cc"
-    compiler.write_text(f'#!/bin/sh\nfor word in "$@"; do [ "$word" = -shared ] && echo x >> {log}; done\nexec cc "$@"\n')
+    compiler.write_text(f'#!/bin/sh\nfor word in "$@"; do [ "$word" = -shared ] && echo x >> {log} && sleep "${{SLOW:-0}}"; done\nexec cc "$@"\n')
     compiler.chmod(0o755)
     monkeypatch.setenv("CC", str(compiler))
     monkeypatch.setenv("TSR_CACHE", str(tmp_path / "cache"))
@@ -71,7 +71,9 @@ def test_a_second_process_compiles_nothing_and_asks_the_compiler_nothing(tmp_pat
         "subprocess.Popen = never\n"
         f"r = load([pathlib.Path({str(tmp_path)!r}) / 'rules.tsr']).ruleset_or_raise(); print(bound(r, 'c').digest)"
     )
-    said = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.strip()
     assert compiles() == 1
     assert said == bound(one(tmp_path), "c").digest
     assert spy.stat().st_mtime_ns == mark.st_mtime_ns
@@ -222,20 +224,27 @@ def test_notes_that_are_damaged_are_built_anew(tmp_path: Path, cache: Path) -> N
         assert isinstance(source.build(ruleset.candidates["c"].bind), source.Built)  # type: ignore[arg-type]
 
 
-def test_many_at_once_compile_once(tmp_path: Path) -> None:
+def test_many_threads_at_once_compile_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOW", "0.3")
     ruleset = one(tmp_path)
     found: list[object] = []
     threads = [threading.Thread(target=lambda: found.append(try_bind(ruleset, "c"))) for _ in range(4)]
-    program = (
-        f"import sys; sys.path.insert(0, '.'); from tests.bind.rules import *; r = load([{str(tmp_path / 'rules.tsr')!r}]).ruleset_or_raise(); bound(r, 'c')"
-    )
-    processes = [subprocess.Popen([sys.executable, "-c", program], cwd=ROOT) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [process.wait() for process in processes] == [0, 0]
     assert not any(isinstance(each, Unbound) for each in found)
+    assert compiles() == 1
+
+
+def test_many_processes_at_once_compile_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOW", "1.5")
+    one(tmp_path)
+    program = (
+        f"import sys; sys.path.insert(0, '.'); from tests.bind.rules import *; r = load([{str(tmp_path / 'rules.tsr')!r}]).ruleset_or_raise(); bound(r, 'c')"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", program], cwd=ROOT) for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
     assert compiles() == 1
 
 
