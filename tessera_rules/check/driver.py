@@ -23,6 +23,8 @@ from tessera_rules.syntax import nodes
 INCOMPLETE = ("TSR0", "TSR1", "TSR302", "TSR303", "TSR216", "TSR311", "TSR317")
 """Errors after which nothing is concluded from what is not there."""
 
+MENDS = "tsr lint --fix mends it"
+
 
 @cache
 def all_checks() -> tuple[Check, ...]:
@@ -107,7 +109,7 @@ def _things(load: Load) -> Iterator[tuple[Any, Any]]:
 
 
 def _finding(each: Check, mark: Mark) -> Finding:
-    return each.code.at(mark.span, mark.message, hint=mark.hint, related=mark.related, edits=mark.edits, severity=mark.severity)
+    return each.code.at(mark.span, mark.message, hint=mark.hint or (MENDS if mark.edits else None), related=mark.related, edits=mark.edits, severity=mark.severity)
 
 
 def _relevant(found: Iterable[tuple[Check, Finding]], reported: Collection[Finding]) -> list[Finding]:

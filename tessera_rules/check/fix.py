@@ -64,6 +64,9 @@ def fix(lint: Lint, paths: Iterable[str]) -> Fixed:
         changed: dict[str, tuple[str, tuple[str, ...]]] = {}
         for path, found in sorted(by_path.items()):
             if any(finding.severity == "error" and finding.code.startswith("TSR0") for finding in found):
+                if any(finding.edits for finding in found):
+                    files.discard(path)
+                    done.stuck.append(Stuck(path, (), "it has a syntax error"))
                 continue
             text = found[0].span.source.text
             new, applied = apply_edits(text, found)
