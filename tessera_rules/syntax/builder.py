@@ -12,11 +12,11 @@ import re
 from bisect import bisect_left, bisect_right
 from typing import Any
 
-from tessera_rules.diagnostic import Finding
 from tessera_rules.nearest import nearest
 from tessera_rules.source import Source, Span
 from tessera_rules.syntax import codes, nodes
-from tessera_rules.syntax.expressions import ExpressionBuilder
+from tessera_rules.syntax.build_candidate import CandidateBuilder
+from tessera_rules.syntax.build_test import TestBuilder
 from tessera_rules.syntax.literals import folded
 
 EDITION = 1
@@ -38,7 +38,7 @@ class Edition:
         self.span = span
 
 
-class Builder(ExpressionBuilder):
+class Builder(CandidateBuilder, TestBuilder):
     """Builds the nodes of one source; ``findings`` and ``damage`` (offsets of mistakes) grow as it goes."""
 
     def __init__(self, source: Source) -> None:
@@ -235,213 +235,3 @@ class Builder(ExpressionBuilder):
 
     def fact(self, parts: Parts, begin: int, end: int) -> nodes.FactField:
         return nodes.FactField("fact", self.to_name(parts[1]), parts[3], keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    # ---- candidate -------------------------------------------------------------------------------------------------
-
-    def clauses_field(self, parts: Parts, begin: int, end: int) -> nodes.ClausesField:
-        clauses = tuple(each for each in parts[1] if each is not None)
-        return nodes.ClausesField(self.text(parts[0]), clauses, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    def guard_else(self, parts: Parts, begin: int, end: int) -> nodes.ClausesField:
-        clauses = tuple(each for each in parts[1] if each is not None)
-        return nodes.ClausesField("guard", clauses, self.to_name(parts[3]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    def accuracy_empty(self, parts: Parts, begin: int, end: int) -> nodes.AccuracyField:
-        return nodes.AccuracyField("accuracy", (), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    def accuracy(self, parts: Parts, begin: int, end: int) -> nodes.AccuracyField:
-        return nodes.AccuracyField("accuracy", tuple(parts[2]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    def uses_bare(self, parts: Parts, begin: int, end: int) -> nodes.UsesField:
-        return nodes.UsesField("uses", self.to_name(parts[1]), (), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    def uses(self, parts: Parts, begin: int, end: int) -> nodes.UsesField:
-        return nodes.UsesField("uses", self.to_name(parts[1]), tuple(parts[3]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    def packs(self, parts: Parts, begin: int, end: int) -> nodes.PacksField:
-        path = self.string(parts[3:], *parts[3])
-        return nodes.PacksField("packs", self.to_name(parts[1]), path, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    def bind(self, parts: Parts, begin: int, end: int) -> nodes.BindField:
-        language: Any = self.text(parts[1])
-        values: dict[str, Any] = {}
-        for word, place, value in parts[3] if len(parts) > 3 else ():
-            key = {"(": "arguments", "with": "constants"}.get(word, word)
-            if key in values:
-                self.report(codes.MISPLACED.at(self.span(*place), f"`{word}` stands twice in this `bind`", hint="join the two, or delete one"))
-                continue
-            values[key] = value
-        returns, statuses = values.get("returns", (None, ()))
-        return nodes.BindField(
-            "bind",
-            language,
-            self.string(parts[2:], *parts[2]),
-            constants=values.get("constants", ()),
-            compiler=values.get("compiler"),
-            flags=values.get("flags", ()),
-            symbol=values.get("symbol"),
-            arguments=values.get("arguments"),
-            returns=returns,
-            statuses=statuses,
-            launch=values.get("launch"),
-            keyword_span=self.span(*parts[0]),
-            span=self.span(begin, end),
-        )
-
-    def _part(self, parts: Parts, value: Any) -> tuple[str, tuple[int, int], Any]:
-        return self.text(parts[0]), parts[0], value
-
-    def part_string(self, parts: Parts, begin: int, end: int) -> Part:
-        return self._part(parts, self.string(parts[1:], *parts[1]))
-
-    def part_flags_empty(self, parts: Parts, begin: int, end: int) -> Part:
-        return self._part(parts, ())
-
-    def part_flags(self, parts: Parts, begin: int, end: int) -> Part:
-        return self._part(parts, tuple(parts[2]))
-
-    def part_arguments_empty(self, parts: Parts, begin: int, end: int) -> Part:
-        return self._part(parts, ())
-
-    def part_arguments(self, parts: Parts, begin: int, end: int) -> Part:
-        return self._part(parts, tuple(parts[1]))
-
-    def part_with(self, parts: Parts, begin: int, end: int) -> Part:
-        return self._part(parts, tuple(parts[2]))
-
-    def part_returns_empty(self, parts: Parts, begin: int, end: int) -> Part:
-        return self._part(parts, (self.to_name(parts[1]), ()))
-
-    def part_returns(self, parts: Parts, begin: int, end: int) -> Part:
-        return self._part(parts, (self.to_name(parts[1]), tuple(parts[3])))
-
-    def part_launch(self, parts: Parts, begin: int, end: int) -> Part:
-        values = self._once(parts[2], "launch")
-        launch = nodes.Launch(values.get("grid"), values.get("block"), values.get("shared"), span=self.span(begin, end))
-        return self._part(parts, launch)
-
-    def launch_part(self, parts: Parts, begin: int, end: int) -> Part:
-        return self._part(parts, parts[1])
-
-    def _once(self, parts: Parts, block: str) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        for word, place, value in parts:
-            if word in values:
-                self.report(codes.MISPLACED.at(self.span(*place), f"`{word}` stands twice in this `{block}`", hint="delete one"))
-            else:
-                values[word] = value
-        return values
-
-    def argument(self, parts: Parts, begin: int, end: int) -> nodes.Argument:
-        return nodes.Argument(self.text(parts[0]), len(parts) > 2, self.to_name(parts[-1]), None, span=self.span(begin, end))
-
-    def argument_value(self, parts: Parts, begin: int, end: int) -> nodes.Argument:
-        return nodes.Argument(self.text(parts[0]), len(parts) > 4, self.to_name(parts[-3]), parts[-1], span=self.span(begin, end))
-
-    def status(self, parts: Parts, begin: int, end: int) -> nodes.Status:
-        return nodes.Status(self.to_name(parts[0]), parts[1], span=self.span(begin, end))
-
-    # ---- rule and test -----------------------------------------------------------------------------------------------
-
-    def action(self, parts: Parts, begin: int, end: int) -> nodes.ActionField:
-        return nodes.ActionField(self.text(parts[0]), tuple(parts[1]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    def action_over(self, parts: Parts, begin: int, end: int) -> nodes.ActionField:
-        return nodes.ActionField("prefer", tuple(parts[1]), tuple(parts[3]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    def selector_name(self, parts: Parts, begin: int, end: int) -> nodes.SelectorItem:
-        return nodes.SelectorItem("name", self.text(parts[0]), span=self.span(begin, end))
-
-    def selector_word(self, parts: Parts, begin: int, end: int) -> nodes.SelectorItem:
-        kind: Any = self.text(parts[0])
-        return nodes.SelectorItem(kind, self.text(parts[1]), span=self.span(begin, end))
-
-    def selector_glob(self, parts: Parts, begin: int, end: int) -> nodes.SelectorItem:
-        return nodes.SelectorItem("glob", self.string(parts, begin, end).value, span=self.span(begin, end))
-
-    def for_clause(self, parts: Parts, begin: int, end: int) -> nodes.ForClause:
-        return nodes.ForClause("for", tuple(parts[1]), self.loop_source(parts[3]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    def request_empty(self, parts: Parts, begin: int, end: int) -> nodes.RequestField:
-        return self._request(parts, [], begin, end)
-
-    def request(self, parts: Parts, begin: int, end: int) -> nodes.RequestField:
-        return self._request(parts, parts[5], begin, end)
-
-    def _request(self, parts: Parts, settings: Parts, begin: int, end: int) -> nodes.RequestField:
-        given: tuple[nodes.Name, ...] | None = None
-        for each in settings:
-            if isinstance(each, tuple):
-                place, names = each
-                if given is not None:
-                    self.report(codes.MISPLACED.at(self.span(*place), "`given` stands twice in this `request`", hint="join the two"))
-                given = (given or ()) + tuple(names)
-        return nodes.RequestField(
-            "request",
-            self.to_name(parts[1]),
-            self.to_name(parts[3]),
-            tuple(each for each in settings if isinstance(each, nodes.Setting)),
-            given,
-            tuple(each for each in settings if isinstance(each, nodes.Layout)),
-            keyword_span=self.span(*parts[0]),
-            span=self.span(begin, end),
-        )
-
-    def given(self, parts: Parts, begin: int, end: int) -> Part:
-        return parts[0], parts[1]
-
-    def layout_empty(self, parts: Parts, begin: int, end: int) -> nodes.Layout:
-        return nodes.Layout(self.to_name(parts[1]), None, None, None, span=self.span(begin, end))
-
-    def layout(self, parts: Parts, begin: int, end: int) -> nodes.Layout:
-        values = self._once(parts[3], "layout")
-        return nodes.Layout(self.to_name(parts[1]), values.get("align"), values.get("strides"), values.get("dtype"), span=self.span(begin, end))
-
-    def layout_expr(self, parts: Parts, begin: int, end: int) -> Part:
-        return self._part(parts, parts[1])
-
-    def layout_strides(self, parts: Parts, begin: int, end: int) -> Part:
-        return self._part(parts, tuple(parts[1]))
-
-    def layout_dtype(self, parts: Parts, begin: int, end: int) -> Part:
-        return self._part(parts, self.to_name(parts[1]))
-
-    def setting(self, parts: Parts, begin: int, end: int) -> nodes.Setting:
-        return nodes.Setting(self.to_name(parts[0]), parts[1], span=self.span(begin, end))
-
-    def device_empty(self, parts: Parts, begin: int, end: int) -> nodes.DeviceField:
-        return nodes.DeviceField("device", (), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    def device(self, parts: Parts, begin: int, end: int) -> nodes.DeviceField:
-        return nodes.DeviceField("device", tuple(parts[2]), keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    def assume(self, parts: Parts, begin: int, end: int) -> nodes.AssumeField:
-        names = None if len(parts[2]) == 1 and parts[2][0].text == "all" else tuple(parts[2])
-        return nodes.AssumeField("assume", self.text(parts[1]) == "available", names, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    def expect(self, parts: Parts, begin: int, end: int) -> nodes.ExpectField:
-        return self._expect(False, parts, parts[1:], begin, end)
-
-    def expect_by(self, parts: Parts, begin: int, end: int) -> nodes.ExpectField:
-        return self._expect(False, parts, parts[1:], begin, end)
-
-    def expect_not(self, parts: Parts, begin: int, end: int) -> nodes.ExpectField:
-        return self._expect(True, parts, parts[2:], begin, end)
-
-    def expect_not_by(self, parts: Parts, begin: int, end: int) -> nodes.ExpectField:
-        return self._expect(True, parts, parts[2:], begin, end)
-
-    def _expect(self, negated: bool, parts: Parts, rest: Parts, begin: int, end: int) -> nodes.ExpectField:
-        verdict = self.to_name(rest[1]) if len(rest) > 1 else None
-        by = self.string(rest[3:], *rest[3]) if len(rest) > 3 else None
-        return nodes.ExpectField("expect", negated, self.to_name(rest[0]), verdict, by, keyword_span=self.span(*parts[0]), span=self.span(begin, end))
-
-    def report_at(self, finding: Finding, damage: int) -> None:
-        """Keep a finding whose damage lies elsewhere than its place."""
-        self.findings.append(finding)
-        self.hurt(damage)
-
-    def report(self, finding: Finding) -> None:
-        """Keep a finding; the declaration that it lies in counts as damaged."""
-        self.findings.append(finding)
-        self.hurt(finding.span.start)

@@ -120,6 +120,30 @@ class ExpressionBuilder:
     def null_literal(self, parts: Parts, begin: int, end: int) -> nodes.NullLit:
         return nodes.NullLit(span=Span(self.source, begin, end))
 
+    def word_part(self, parts: Parts, value: Any) -> tuple[str, tuple[int, int], Any]:
+        """Return a part of a block as its word, the word's place, and its value."""
+        return self.text(parts[0]), parts[0], value
+
+    def once(self, parts: Parts, block: str) -> dict[str, Any]:
+        """Return the values of parts by word; each stands once."""
+        values: dict[str, Any] = {}
+        for word, place, value in parts:
+            if word in values:
+                self.report(codes.MISPLACED.at(self.span(*place), f"`{word}` stands twice in this `{block}`", hint="delete one"))
+            else:
+                values[word] = value
+        return values
+
+    def report_at(self, finding: Finding, damage: int) -> None:
+        """Keep a finding whose damage lies elsewhere than its place."""
+        self.findings.append(finding)
+        self.hurt(damage)
+
+    def report(self, finding: Finding) -> None:
+        """Keep a finding; the declaration that it lies in counts as damaged."""
+        self.findings.append(finding)
+        self.hurt(finding.span.start)
+
     # ---- limits ----------------------------------------------------------------------------------------------------
 
     def _limit(self, finding: Finding) -> None:

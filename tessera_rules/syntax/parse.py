@@ -14,6 +14,7 @@ from tessera_rules.syntax import codes, nodes
 from tessera_rules.syntax.builder import EDITION, Builder, Edition
 from tessera_rules.syntax.parser import Parser
 from tessera_rules.syntax.read import check_text
+from tessera_rules.syntax.recovery import Recovering
 
 MAX_DECLARATIONS = 100_000
 
@@ -77,7 +78,7 @@ def _parse(source: Source, *, whole: bool) -> tuple[nodes.File, tuple[Finding, .
         return nodes.File(source, None, (), (), ()), tuple(sorted(findings, key=sort_key))
     builder = Builder(source)
     with _no_collection(source):
-        entries = Parser(builder).run() or []
+        entries = Recovering(builder).run() or []
     findings += _first_of_each(builder.findings, entries)
     editions = [each for each in entries if isinstance(each, Edition)]
     findings += _edition_findings(source, entries, editions, whole)
