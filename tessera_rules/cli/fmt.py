@@ -120,7 +120,7 @@ def _standard_input(streams: Streams) -> bytes:
 
 def _show(laid: list[Laid], options: argparse.Namespace, streams: Streams) -> None:
     if options.json:
-        rows = [{"file": each.name, "changed": each.changed} for each in laid]
+        rows = [{"file": each.name, "changed": each.changed, **({"text": each.after} if each.path is None else {})} for each in laid]
         streams.give({"files": rows, "changed": sum(each.changed for each in laid), "written": not (options.check or options.diff)})
         return
     for each in laid:

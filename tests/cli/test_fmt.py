@@ -173,5 +173,9 @@ def test_the_document(tmp_path: Path) -> None:
     assert answer.json == {"files": [{"file": str(tmp_path / "a.tsr"), "changed": True}], "changed": 1, "written": False}
 
 
+def test_the_document_of_standard_input_has_the_text() -> None:
+    assert tsr("fmt", "-", "--json", stdin=UNTIDY).json["files"] == [{"file": "<stdin>", "changed": True, "text": tidy()}]
+
+
 def test_without_a_path() -> None:
     assert tsr("fmt").code == 2
