@@ -6,22 +6,29 @@ error stays where it was, unless what stands before it settles the matter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tessera_rules.compile import operators
 from tessera_rules.compile.evaluate import Lookup, evaluate
+from tessera_rules.compile.fallible import may_fail
 from tessera_rules.compile.kinds import ClauseError
 from tessera_rules.compile.operators import STRICT, boolean
 from tessera_rules.model.request import UNKNOWN
 from tessera_rules.model.terms import Apply, Const, Fact, Term
 from tessera_rules.model.types import BOOL
 
+_FUNCTIONS: dict[str, Callable[..., Any]] = {**STRICT, "contains": operators.contains, "in_range": operators.in_range}
 TRUE = Const(BOOL, True)
 FALSE = Const(BOOL, False)
 
 
-def simplify(term: Term, lookup: Lookup) -> Term:
+def simplify(term: Term, lookup: Lookup, *, exact: bool = False) -> Term:
     """Return what is left of a term; a `Const` where nothing is open. Raises `ClauseError` where it is an error whatever the rest is.
+
+    As the language has it, ``unknown and false`` is false, even where the unknown turns out to be an error, which would come
+    first. With ``exact`` that is not taken for granted: a part that can be an error stays before what would settle the matter, so
+    that the rest has the value, or the error, of the whole wherever the open names lie. Proofs need that.
 
     >>> from tessera_rules.model.show import show
     >>> from tessera_rules.model.types import DTYPE, INT
@@ -39,20 +46,20 @@ def simplify(term: Term, lookup: Lookup) -> Term:
     assert isinstance(term, Apply)
     match term.op:
         case "and" | "or":
-            return _chain(term, lookup)
+            return _chain(term, lookup, exact)
         case "if":
-            return _if(term, lookup)
+            return _if(term, lookup, exact)
         case "in":
-            return _in(term, lookup)
+            return _in(term, lookup, exact)
         case "not":
-            return negation(simplify(term.args[0], lookup))
-    if term.op in ("in_range", "contains"):
+            return negation(simplify(term.args[0], lookup, exact=exact))
+    if term.op in ("in_range", "contains") and not (exact and may_fail(term)):
         value = evaluate(term, lookup)  # may be fixed with a part unknown
         if value is not UNKNOWN:
             return Const(term.type, value)
-    args = tuple([simplify(arg, lookup) for arg in term.args])
+    args = tuple([simplify(arg, lookup, exact=exact) for arg in term.args])
     if all(isinstance(arg, Const) for arg in args):
-        return Const(term.type, STRICT[term.op](*(arg.value for arg in args if isinstance(arg, Const))))
+        return Const(term.type, _FUNCTIONS[term.op](*(arg.value for arg in args if isinstance(arg, Const))))
     return _arithmetic(Apply(term.type, term.op, args, term.span))
 
 
@@ -97,6 +104,10 @@ def _join(op: str, terms: Sequence[Term]) -> Term:
     return parts[0] if len(parts) == 1 else Apply(BOOL, op, tuple(_without_repeats(parts)))
 
 
+def _flat(op: str, parts: Sequence[Term]) -> list[Term]:
+    return [each for part in parts for each in (part.args if isinstance(part, Apply) and part.op == op else (part,))]
+
+
 def _without_repeats(parts: list[Term]) -> list[Term]:
     """Leave out a part that stands there already as the very same term."""
     seen: set[int] = set()
@@ -121,12 +132,12 @@ def negation(term: Term) -> Term:
     return Apply(BOOL, "not", (term,), getattr(term, "span", None))
 
 
-def _chain(term: Apply, lookup: Lookup) -> Term:
+def _chain(term: Apply, lookup: Lookup, exact: bool) -> Term:
     stop = term.op == "or"
     parts: list[Term] = []
     for arg in term.args:
         try:
-            part = simplify(arg, lookup)
+            part = simplify(arg, lookup, exact=exact)
             if isinstance(part, Const):
                 boolean(part.value)
         except ClauseError:
@@ -135,26 +146,28 @@ def _chain(term: Apply, lookup: Lookup) -> Term:
             parts.append(arg)  # met only if all before it let it through; what follows is never met then
             break
         if isinstance(part, Const):
-            if part.value is stop:
+            if part.value is not stop:
+                continue
+            if not (exact and any(map(may_fail, parts))):
                 return part
-            continue
+            return Apply(BOOL, term.op, (*_flat(term.op, parts), part), term.span)
         parts.append(part)
     return _join(term.op, parts)
 
 
-def _if(term: Apply, lookup: Lookup) -> Term:
-    condition = simplify(term.args[0], lookup)
+def _if(term: Apply, lookup: Lookup, exact: bool) -> Term:
+    condition = simplify(term.args[0], lookup, exact=exact)
     if isinstance(condition, Const):
-        return simplify(term.args[1] if boolean(condition.value) else term.args[2], lookup)
+        return simplify(term.args[1] if boolean(condition.value) else term.args[2], lookup, exact=exact)
     branches = list(term.args[1:])
     for place, branch in enumerate(branches):
         try:
-            branches[place] = simplify(branch, lookup)
+            branches[place] = simplify(branch, lookup, exact=exact)
         except ClauseError:  # met only if the condition leads there: it stays as it is
             continue
     one, two = branches
     if isinstance(one, Const) and isinstance(two, Const):
-        if type(one.value) is type(two.value) and one.value == two.value:
+        if type(one.value) is type(two.value) and one.value == two.value and not (exact and may_fail(condition)):
             return one
         if one.value is True and two.value is False:
             return condition
@@ -163,22 +176,31 @@ def _if(term: Apply, lookup: Lookup) -> Term:
     return Apply(term.type, "if", (condition, one, two), term.span)
 
 
-def _in(term: Apply, lookup: Lookup) -> Term:
-    value = evaluate(term, lookup)
-    if value is not UNKNOWN:
-        return Const(BOOL, value)
-    x = simplify(term.args[0], lookup)
+def _in(term: Apply, lookup: Lookup, exact: bool) -> Term:
+    if not (exact and may_fail(term)):
+        value = evaluate(term, lookup)
+        if value is not UNKNOWN:
+            return Const(BOOL, value)
+    x = simplify(term.args[0], lookup, exact=exact)
     items: list[Term] = []
     for arg in term.args[1:]:
         try:
-            item = simplify(arg, lookup)
+            item = simplify(arg, lookup, exact=exact)
             if isinstance(x, Const) and isinstance(item, Const):
-                STRICT["eq"](x.value, item.value)  # false here, or the whole would be known
-                continue
+                if not STRICT["eq"](x.value, item.value):
+                    continue
+                if not any(map(may_fail, items)):
+                    return TRUE
+                items.append(item)
+                break
             items.append(item)
         except ClauseError:
+            if not items and isinstance(x, Const):
+                raise
             items.append(arg)
             break
+    if isinstance(x, Const) and not items:
+        return FALSE
     if isinstance(x, Const) and len(items) == 1:
         return Apply(BOOL, "eq", (x, items[0]), term.span)
     return Apply(BOOL, "in", (x, *items), term.span)

@@ -80,6 +80,29 @@ def test_what_is_left_reads_as_a_person_would_write_it(term: Term, values: dict[
     assert show(simplify(term, partial(values))) == expected
 
 
+@settings(max_examples=examples(250), deadline=None, derandomize=True)
+@given(conditions() | integers(), st.sets(st.sampled_from(sorted(UNIVERSE))), st.randoms(use_true_random=False))
+def test_the_exact_rest_has_the_errors_of_the_whole_too(term: Term, given_keys: set[str], random: Any) -> None:
+    values = {key: random.choice(UNIVERSE[key]) for key in sorted(given_keys)}
+    try:
+        rest = simplify(term, partial(values), exact=True)
+    except ClauseError:
+        assert all(isinstance(outcome(term, whole), ClauseError) for whole in completions(values, UNIVERSE))
+        return
+    for whole in completions(values, UNIVERSE):
+        before, after = outcome(term, whole), outcome(rest, whole)
+        assert same(before, after) or (isinstance(before, ClauseError) and isinstance(after, ClauseError))
+
+
+def test_exactly_a_part_that_can_be_an_error_stays_before_what_settles() -> None:
+    fragile = t("and", t("eq", t("mod", M, N), 0), t("le", K, 5))
+    assert show(simplify(fragile, partial(known(K=6)))) == "false"
+    assert show(simplify(fragile, partial(known(K=6)), exact=True)) == "M % N == 0 and false"
+    assert show(simplify(fragile, partial(known(K=6, N=4)), exact=True)) == "false"
+    assert show(simplify(t("in", 3, t("mod", M, N), 3), partial({}), exact=True)) == "3 in [M % N, 3]"
+    assert show(simplify(t("in", 3, t("mod", M, 2), 3), partial({}), exact=True)) == "true"
+
+
 def test_only_what_is_open_is_read_of_the_rest() -> None:
     rest = simplify(t("and", t("eq", t("mod", M, N), 0), t("le", K, N)), partial(known(N=16)))
     assert [fact.shown for fact in facts(rest)] == ["M", "K"]

@@ -124,6 +124,17 @@ def test_not_true_includes_the_error() -> None:
     assert satisfy([], {"dim:K": NATURAL}, fails=[t("ge", t("bytes", dtype), 1)]) == {"dtype": "f4e2m1", "dim:K": 1}
 
 
+def test_an_error_before_what_would_settle_the_matter_is_found() -> None:
+    # found by the search itself under `make deep`: `unknown or true` hid that the unknown can be an error
+    fragile = t("or", t("le", t("bytes", dtype), 0), causal)
+    found = satisfy([causal], fails=[fragile])
+    assert isinstance(found, dict)
+    assert isinstance(outcome(fragile, found), ClauseError)
+    found = satisfy([t("le", K, 3)], fails=[t("or", t("eq", t("mod", M, N), 0), t("le", K, 5))])
+    assert isinstance(found, dict)
+    assert found["dim:N"] == 0
+
+
 def test_an_implied_clause_and_a_shadowed_candidate_are_proved() -> None:
     higher = conjunction([t("eq", t("mod", K, 8), 0), t("le", K, 512), t("in", dtype, Const(DTYPE, "f16"), Const(DTYPE, "bf16"))])
     lower = [t("eq", t("mod", K, 16), 0), t("le", K, 256), t("eq", dtype, Const(DTYPE, "f16"))]

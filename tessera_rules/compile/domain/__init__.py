@@ -17,7 +17,7 @@ A conjunction *fails* where it is false or an error: hand it to ``fails`` as one
 Keys are those of facts (``dim:K``, ``dtype``, ``attr:causal``, ``align:q``, ``device:arch``).
 """
 
-from tessera_rules.compile.domain.describe import Choice, Domain, describe, domain, may_fail
+from tessera_rules.compile.domain.describe import Choice, Domain, describe, domain
 from tessera_rules.compile.domain.integers import EVERY, NATURAL, NOTHING, IntegerSet, at_least, at_most, between, exactly, multiples
 from tessera_rules.compile.domain.layout import plain_layout
 from tessera_rules.compile.domain.pieces import Piece
@@ -26,6 +26,7 @@ from tessera_rules.compile.domain.satisfy import UNDECIDED, Undecided, satisfy
 from tessera_rules.compile.domain.solve import Solved, solve
 from tessera_rules.compile.domain.store import preferred
 from tessera_rules.compile.domain.universe import OTHER, Universe, Values, named_values, of_dim, universe_of, values_of_kind
+from tessera_rules.compile.fallible import may_fail
 
 __all__ = [
     "EVERY",

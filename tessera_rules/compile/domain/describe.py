@@ -10,6 +10,7 @@ from attrs import evolve, field, frozen
 from tessera_rules.compile.domain.integers import EVERY, IntegerSet
 from tessera_rules.compile.domain.solve import Solved, solve
 from tessera_rules.compile.evaluate import Lookup
+from tessera_rules.compile.fallible import may_fail
 from tessera_rules.compile.kinds import ClauseError
 from tessera_rules.compile.simplify import FALSE, simplify
 from tessera_rules.model.request import UNKNOWN
@@ -18,6 +19,9 @@ from tessera_rules.model.values import Clause
 
 MAX_ALTERNATIVES = 64
 """Longest ``or`` (or negated ``and``) that is described; a longer one stays opaque."""
+
+MAX_DESCRIBED_DEPTH = 60
+"""Deepest condition that is described; a deeper one stays opaque."""
 
 
 @frozen
@@ -114,7 +118,7 @@ def domain(conditions: Sequence[Clause | Term], lookup: Lookup | None = None) ->
     for condition in conditions:
         term = condition.term if isinstance(condition, Clause) else condition
         try:
-            rest = simplify(term, lookup or _nothing_known)
+            rest = simplify(term, lookup or _nothing_known, exact=True)
         except ClauseError:
             rest = FALSE  # an error is not true
         for part in rest.args if isinstance(rest, Apply) and rest.op == "and" else (rest,):
@@ -133,6 +137,8 @@ def describe(term: Term, wanted: bool) -> Domain:
     if isinstance(term, Fact):
         return Domain(choices={term.key: Choice(frozenset((wanted,)))}) if term.type.kind == "bool" else _opaque(term, wanted)
     assert isinstance(term, Apply)
+    if term.depth > MAX_DESCRIBED_DEPTH:
+        return _opaque(term, wanted)
     if term.op == "not":
         return describe(term.args[0], not wanted)
     if term.op in ("and", "or"):
@@ -199,28 +205,3 @@ def _some(term: Apply, wanted: bool) -> Domain:
     names = {key for branch in branches for key in (*branch.integers, *branch.choices, *branch.expressions)}
     exact = len(names) <= 1 and all(branch.exact for branch in branches) and all(each.exact for each in found.integers.values())
     return evolve(found, opaque=() if exact and not any(map(may_fail, term.args)) else _opaque(term, wanted).opaque)
-
-
-_TOTAL = frozenset(
-    ("add", "sub", "mul", "neg", "abs", "min", "max", "gcd", "is_pow2", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "if", "in", "in_range")
-)
-
-
-def may_fail(term: Term) -> bool:
-    """Whether a condition can be an error for some value of its names, as far as the text tells. Facts are taken to have their types."""
-    pending = [term]
-    while pending:
-        part = pending.pop()
-        if not isinstance(part, Apply):
-            continue
-        divides = part.op in ("floordiv", "mod", "ceil_div", "align_up", "in_range")
-        divisor = part.args[-1] if divides else None
-        positive = isinstance(divisor, Const) and isinstance(divisor.value, int) and divisor.value > 0
-        if (
-            (divides and not positive)
-            or (not divides and part.op not in _TOTAL)
-            or any(arg.type.nullable for arg in part.args if part.op not in ("eq", "ne", "in"))
-        ):
-            return True
-        pending.extend(part.args)
-    return False

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from tessera_rules.compile.domain.describe import may_fail
 from tessera_rules.compile.domain.intervals import Bounds, bounds
 from tessera_rules.compile.domain.linear import integer
 from tessera_rules.compile.domain.solve import solve
+from tessera_rules.compile.fallible import may_fail
 from tessera_rules.model.terms import Apply, Const, Fact, Term, facts
 from tessera_rules.model.types import BOOL, INT
 

@@ -71,10 +71,8 @@ def preferred(values: Values) -> Any:
 
 def come_to(goal: Goal, state: Store) -> Term | str:
     """Return what is left of a goal's condition, or what it has come to."""
-    if goal.wants == frozenset((E,)) and any(not single(state.values[fact.key]) for fact in facts(goal.term)):
-        return goal.term  # partial evaluation may settle a condition before the error that is wanted here
     try:
-        rest = simplify(goal.term, state.lookup)
+        rest = simplify(goal.term, state.lookup, exact=True)
     except ClauseError:
         return E
     if isinstance(rest, Const):
