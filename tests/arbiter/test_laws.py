@@ -17,7 +17,7 @@ from tests.arbiter.drawing import NAMES, rulesets, some_requests
 from tests.arbiter.factory import candidate, rule, ruleset
 
 THERE = box()
-QUICK = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 
 def bound(words: str):
@@ -102,7 +102,7 @@ def test_everybody_has_one_verdict_and_the_winner_is_the_one_selected(rules, wor
     assert all(each.reason for each in decision.verdicts)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(rulesets(), st.sets(st.sampled_from(["M", "N", "K", "dtype"]), min_size=1), st.sampled_from([worlds.MAX_VARIABLES, 0]))
 def test_what_is_said_while_something_is_open_holds_for_every_completion(rules, hidden, limit):
     names = ["M", "N", "K", "dtype"]
