@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from tessera_rules.bind.arrays import dtype_of
 from tessera_rules.declined import Declined
 from tessera_rules.kernels.x86.numpy_arrays import Array, declined_ranks, quiet
 
 EXACT_DEPTH = {"int8": 1 << 10, "int4": 1 << 18}
 """K up to which sums of products are below 2²⁴ in magnitude, so that sgemm is exact in any order: 2²⁴ / 2¹⁴ and 2²⁴ / 2⁶."""
 
-DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i32": np.int32}
+FLOATS = ("f64", "f32", "f16", "bf16")
 
 
 @quiet
@@ -36,11 +37,7 @@ def scaled_matmul(a: Array, b: Array, scale_a: Array, scale_b: Array, out: str |
         np.rint(scaled, out=scaled)
         whole: Array = np.nan_to_num(np.clip(scaled, -(2.0**31), 2.0**31 - 1), copy=False).astype(np.int32)
         return whole
-    if out == "bf16":
-        import ml_dtypes
-
-        return scaled.astype(ml_dtypes.bfloat16)
-    return scaled.astype(DTYPES[out]) if out in DTYPES else Declined(f"no result of dtype {out}")
+    return scaled.astype(dtype_of(out)) if out in FLOATS else Declined(f"no result of dtype {out}")
 
 
 def _product(a: Array, b: Array, depth: int) -> Array:
