@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from attrs import define, field
 from tessera_rules.arbiter.facts import RequestFacts
 from tessera_rules.bind.arrays import ArrayView, as_kind, as_numpy, like, view
 from tessera_rules.bind.ccall import Prepared
+from tessera_rules.bind.memory import EMPTY, NOWHERE, check_memory
 from tessera_rules.bind.native import Call, slots_of, status_of, workspace_bytes
 from tessera_rules.bind.outcome import BrokenContract, KernelFailed, Unbound
 from tessera_rules.bind.python import PythonCallable, bind_python, workspace_array
@@ -23,8 +24,6 @@ from tessera_rules.model.request import Request
 from tessera_rules.model.terms import reads
 from tessera_rules.model.values import Candidate, NativeBinding, Op, Operand, PythonBinding
 
-HOST_TARGETS = ("x86", "arm", "cpu")
-"""Targets that compute in host memory."""
 MEMO = 256
 """Layouts whose arguments are kept for each bound candidate."""
 
@@ -178,7 +177,7 @@ class _Frame:
     @property
     def prototype(self) -> Any:
         """The array whose kind results have."""
-        return next(iter(self.arrays.values()), _EMPTY)
+        return next(iter(self.arrays.values()), EMPTY)
 
     def finished(self, found: tuple[Any, ...]) -> Any:
         """Return results as the caller gets them, held to the contract. Raises `KernelFailed`."""
@@ -274,7 +273,7 @@ class NativeBound(Bound):
         both = frame.views | outs
         check_memory(self.candidate, both, (*outs, *(result.inout for result in frame.results if result.inout is not None)))
         prepared = self._prepared(frame, outs, both)
-        addresses = {name: it.address or _NOWHERE for name, it in both.items()}
+        addresses = {name: it.address or NOWHERE for name, it in both.items()}
         binding = self.candidate.bind
         assert isinstance(binding, NativeBinding)
         status = status_of(binding, prepared(addresses))
@@ -301,43 +300,6 @@ class NativeBound(Bound):
             assert isinstance(binding, NativeBinding)
             found = self.memo[key] = Prepared(self.function, slots_of(self.call_of(frame, outs)), binding.returns)
         return found
-
-
-_EMPTY = np.zeros(64, np.uint8)
-_NOWHERE = int(_EMPTY.__array_interface__["data"][0])
-"""Where an operand without elements points whose owner gives it no address: no null reaches native code."""
-
-
-def check_memory(candidate: Candidate, arrays: Mapping[str, ArrayView], written: Collection[str]) -> None:
-    """Hold memory to what native code takes for granted: a place that the target reaches, extents inside buffers, no overlap
-    of what is written with anything else.
-
-    Raises: `OperandError`.
-    """  # fmt: skip
-    spans: dict[str, tuple[int, int]] = {}
-    for name, it in arrays.items():
-        if it.device != "cpu" and candidate.target in HOST_TARGETS:
-            raise OperandError(f"operand '{name}' lies on {it.device}, and target {candidate.target} computes in host memory")
-        low, high = span = it.extent
-        if low == high:
-            continue
-        if not it.address:
-            raise OperandError(f"operand '{name}' has no address")
-        if it.address % min(it.item_bytes, 8):
-            raise OperandError(f"operand '{name}' lies at an address that is no multiple of its {it.item_bytes}-byte elements", hint="copy it")
-        if it.buffer is not None and (low < it.buffer[0] or high > it.buffer[1]):
-            outside = max(it.buffer[0] - low, high - it.buffer[1])
-            raise OperandError(f"operand '{name}' reaches {outside} bytes outside of its buffer (shape {list(it.shape)}, strides {list(it.strides)})")
-        spans[name] = span
-    for name in written:
-        if name not in spans:
-            continue
-        it, (low, high) = arrays[name], spans[name]
-        if 0 in it.strides and any(s == 0 and n > 1 for n, s in zip(it.shape, it.strides, strict=True)):
-            raise OperandError(f"output '{name}' has a stride of 0: its elements lie on top of each other")
-        for other, (start, end) in spans.items():
-            if low < end and start < high and other != name:
-                raise OperandError(f"output '{name}' lies over operand '{other}'", hint="give an output of its own")
 
 
 def bind(candidate: Candidate, op: Op, device_facts: Mapping[str, Any] | None = None) -> Bound | Unbound:

@@ -18,7 +18,8 @@ import numpy as np
 from attrs import evolve, frozen
 
 from tessera_rules.bind.arrays import ArrayView, dense_strides, dtype_of, view
-from tessera_rules.bind.bound import Bound, NativeBound, PythonBound, check_memory
+from tessera_rules.bind.bound import Bound, NativeBound, PythonBound
+from tessera_rules.bind.memory import check_memory
 from tessera_rules.bind.native import Call, slots_of, status_of, workspace_bytes
 from tessera_rules.bind.outcome import KernelFailed
 from tessera_rules.bind.results import Contract

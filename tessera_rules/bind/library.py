@@ -15,7 +15,7 @@ from tessera_rules.bind import ccall, source
 from tessera_rules.bind.cache import CacheError, file_digest, own_file, own_folder
 from tessera_rules.bind.outcome import Unbound
 from tessera_rules.bind.paths import PathError, library_path
-from tessera_rules.machine.local import load_elsewhere
+from tessera_rules.machine.asking import load_elsewhere
 from tessera_rules.machine.shared_objects import ElfError, find_library, symbols_of
 from tessera_rules.model.values import NativeBinding
 from tessera_rules.nearest import nearest

@@ -10,35 +10,28 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import sys
 import threading
 from collections.abc import Callable, Collection, Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
 
 from attrs import define, field
 
 from tessera_rules.compile.operators import ClauseError, typed
+from tessera_rules.machine.asking import PROBE_SECONDS, call, cpu_flag, distribution, isolated
 from tessera_rules.machine.base import Answer
-from tessera_rules.machine.cpu import ALIASES, cpu, usable_cores
+from tessera_rules.machine.cpu import cpu, usable_cores
 from tessera_rules.machine.fingerprint import Fingerprint, fingerprint
 from tessera_rules.machine.probe_text import ProbeKey, UnsetVariable, expanded, split_key
-from tessera_rules.machine.processes import Ended, Process
-from tessera_rules.machine.requirement import parse_requirement
 from tessera_rules.machine.shared_objects import find_library, forget_loader_cache
 from tessera_rules.model.values import Candidate, PythonBinding, Target
-from tessera_rules.nearest import nearest
 
-PROBE_SECONDS = 5.0
-"""Time limit of a probe."""
 SMOKE_SECONDS = 60.0
 """Time limit of a smoke probe, which may have to import a large package first."""
 READ_ONLY = ("tessera_rules.targets.x86:facts", "tessera_rules.targets.rocm:facts")
 """Providers of facts that only read files of the kernel's: asked in this process."""
 _SEARCHED = {"executable": "PATH", "library": "LD_LIBRARY_PATH", "symbol": "LD_LIBRARY_PATH"}
 """The environment variable that says where a kind of thing is looked for: what was found is kept for its value."""
-_ASKED = Path(__file__).with_name("asked.py")
 
 
 class Binder(Protocol):
@@ -140,7 +133,7 @@ class LocalMachine:
 
             value = getattr(import_module(provider.module), provider.name)()
         else:
-            answer = _call(provider.module, provider.name, self.probe_seconds)
+            answer = call(provider.module, provider.name, self.probe_seconds)
             if isinstance(answer, str):
                 return (), f"{provider.path}: {answer}"
             value = answer["value"]
@@ -203,9 +196,9 @@ class LocalMachine:
                 path = shutil.which(text)
                 return Answer(path is not None, f"{text} is {path}" if path else f"no executable '{text}' on PATH")
             case "cpu":
-                return _cpu_flag(text)
+                return cpu_flag(text)
             case "python":
-                return _distribution(text)
+                return distribution(text)
             case "call":
                 return self._call(text)
         return Answer(False, f"this machine has no answer to {asked.kind}")
@@ -218,17 +211,17 @@ class LocalMachine:
         path = find_library(library)
         if not there.value or path is None:
             return there
-        return _isolated({"do": "symbol", "name": path, "symbol": name}, f"symbol {name} of {library}", self.probe_seconds)
+        return isolated({"do": "symbol", "name": path, "symbol": name}, f"symbol {name} of {library}", self.probe_seconds)
 
     def _load(self, name: str) -> Answer:
         path = find_library(name)
         if path is None:
             return Answer(False, f"library {name} is not there: the loader does not find it")
-        return _isolated({"do": "library", "name": path}, f"library {name} ({path})", self.probe_seconds)
+        return isolated({"do": "library", "name": path}, f"library {name} ({path})", self.probe_seconds)
 
     def _call(self, path: str) -> Answer:
         module, _, name = path.partition(":")
-        answer = _call(module, name, self.probe_seconds)
+        answer = call(module, name, self.probe_seconds)
         if isinstance(answer, str):
             return Answer(False, f"{path}: {answer}")
         value: Any = answer["value"]
@@ -278,66 +271,3 @@ class LocalMachine:
 def _fact(target: Target, name: str, value: Any) -> Any:
     kind = target.facts.get(name)
     return value if kind is None else typed(value, kind, name)
-
-
-def _cpu_flag(text: str) -> Answer:
-    here = cpu()
-    if here.has(text):
-        return Answer(True, f"the CPU has {text}")
-    near = nearest(text, [*here.flags, *ALIASES]) if text.lower() not in ALIASES else None
-    return Answer(False, f"the CPU ({here.model}) has no {text}" + (f"; it has '{near}'" if near in here.flags else ""))
-
-
-def installed_version(name: str) -> str | None:
-    """Return the version of a distribution by its metadata; nothing is imported.
-
-    >>> installed_version("no-such-distribution") is None
-    True
-    """
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _distribution(text: str) -> Answer:
-    wanted = parse_requirement(text)
-    if wanted is None:
-        return Answer(False, f'"{text}" is no requirement, such as "torch>=2.9"')
-    version = installed_version(wanted.name)
-    if version is None:
-        return Answer(False, f"no Python package {wanted.name} is installed")
-    met = wanted.met_by(version)
-    return Answer(met, f"{wanted.name} is {version}" + ("" if met else f", and {text} is wanted"))
-
-
-def _isolated(question: dict[str, Any], what: str, seconds: float) -> Answer:
-    """Ask a child that may crash."""
-    with Process(_ASKED, site=False) as child:
-        answer = child.ask({**question, "seconds": seconds}, seconds)
-    if isinstance(answer, Ended):
-        return Answer(False, f"{what} does not load: {answer.reason}")
-    return (
-        Answer(True, f"{what} is there")
-        if answer["ok"]
-        else Answer(False, f"{what} does not load: {answer['reason']}" if "raised" in answer else answer["reason"])
-    )
-
-
-def load_elsewhere(path: str, seconds: float = PROBE_SECONDS) -> str | None:
-    """Say why a library does not load, tried in a child process, or None where it does."""
-    with Process(_ASKED, site=False) as child:
-        answer = child.ask({"do": "library", "name": path, "seconds": seconds}, seconds)
-    if isinstance(answer, Ended):
-        return answer.reason
-    return None if answer["ok"] else str(answer["reason"])
-
-
-def _call(module: str, name: str, seconds: float) -> dict[str, Any] | str:
-    """Return the answer of a callable, asked in a child, or why there is none."""
-    with Process(_ASKED) as child:
-        question = {"do": "call", "module": module, "name": name, "path": [each or os.getcwd() for each in sys.path], "seconds": seconds}
-        answer = child.ask(question, seconds)
-    if isinstance(answer, Ended):
-        return answer.reason
-    return answer if answer["ok"] else str(answer["reason"])

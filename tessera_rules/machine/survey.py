@@ -10,9 +10,10 @@ from typing import Any
 from attrs import field, frozen
 
 from tessera_rules.compile.operators import plain
+from tessera_rules.machine.asking import installed_version
 from tessera_rules.machine.base import Answer
 from tessera_rules.machine.cpu import cpu
-from tessera_rules.machine.local import LocalMachine, installed_version
+from tessera_rules.machine.local import LocalMachine
 from tessera_rules.machine.probe_text import UnsetVariable, expanded, split_key
 from tessera_rules.machine.requirement import parse_requirement
 from tessera_rules.model.terms import facts
