@@ -138,8 +138,8 @@ def repeated_word(node: nodes.NamesField | nodes.DtypeField | nodes.DtypeSpec | 
         if where.field is not None and (not isinstance(where.field, nodes.ExprField | nodes.ClausesField)):
             return  # lists elsewhere are values, such as epilogue=[bias, bias]
         if where.field is not None or isinstance(where.declaration, nodes.Predicate):
-            source = node.span.source.text
-            if source[: node.span.start].rstrip(" \t\n([").endswith((" in", "\nin")):
+            before = node.span.source.text[max(0, node.span.start - 80) : node.span.start]
+            if before.rstrip(" \t\r\n([").endswith((" in", "\nin", ")in")):
                 yield from _twice([(item, item.span) for item in node.items], "this list")
     else:
         yield from _twice([(name.text, name.span) for name in node.choices or ()], "the dtypes")

@@ -52,17 +52,6 @@ _SAYS = {"true", "false", "yes", "no", "on", "off", "True", "False", "TRUE", "FA
 _FLOATS = ("div", "sqrt", "add", "sub", "mul")
 
 
-def applications(term: Term) -> Iterator[Apply]:
-    """Yield every operator of a term once, the outermost first."""
-    stack, seen = [term], set[int]()
-    while stack:
-        each = stack.pop()
-        if isinstance(each, Apply) and id(each) not in seen:
-            seen.add(id(each))
-            yield each
-            stack.extend(reversed(each.args))
-
-
 def _place(apply: Apply, condition: Condition) -> Span:
     return apply.span or condition.clause.span
 
@@ -90,7 +79,7 @@ def _has_any(term: Term) -> bool:
 @check(FLOAT_EQUALITY, Condition)
 def float_equality(condition: Condition, _load: Load) -> Iterator[Mark]:
     """`==` or `!=` beside a float that is computed, or read from the data."""
-    for apply in applications(condition.clause.term):
+    for apply in condition.applications:
         if apply.op in ("eq", "ne") and any(_computed(arg) for arg in apply.args):
             yield Mark(_place(apply, condition), "a computed float equals another one by chance", hint="compare with <= and a tolerance")
 
@@ -105,7 +94,7 @@ def _computed(term: Term) -> bool:
 def never_negative(condition: Condition, _load: Load) -> Iterator[Mark]:
     """A dimension or `threads` beside 0 or a negative constant, from the side where nothing is decided."""
     flip = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
-    for apply in applications(condition.clause.term):
+    for apply in condition.applications:
         if apply.op not in flip:
             continue
         op, (left, right) = apply.op, apply.args
@@ -126,7 +115,7 @@ def never_negative(condition: Condition, _load: Load) -> Iterator[Mark]:
 @check(OUTSIDE_UNIVERSE, Condition)
 def outside_universe(condition: Condition, _load: Load) -> Iterator[Mark]:
     """`==`, `!=` or `in` between a `one of` fact and a string that is not listed."""
-    for apply in applications(condition.clause.term):
+    for apply in condition.applications:
         if apply.op not in ("eq", "ne", "in"):
             continue
         fact = next((arg for arg in apply.args if isinstance(arg, Fact) and arg.key.startswith("device:") and arg.type.words), None)
@@ -145,7 +134,7 @@ def _within(span: Span, text: str) -> Span:
 @check(NEAR_NULL, Condition)
 def near_null(condition: Condition, _load: Load) -> Iterator[Mark]:
     """`env("NAME")` beside "true", "yes" and the like."""
-    for apply in applications(condition.clause.term):
+    for apply in condition.applications:
         if apply.op not in ("eq", "ne", "in"):
             continue
         env = next((arg for arg in apply.args if isinstance(arg, Fact) and arg.key.startswith("probe:env:")), None)

@@ -109,7 +109,9 @@ def _things(load: Load) -> Iterator[tuple[Any, Any]]:
 
 
 def _finding(each: Check, mark: Mark) -> Finding:
-    return each.code.at(mark.span, mark.message, hint=mark.hint or (MENDS if mark.edits else None), related=mark.related, edits=mark.edits, severity=mark.severity)
+    return each.code.at(
+        mark.span, mark.message, hint=mark.hint or (MENDS if mark.edits else None), related=mark.related, edits=mark.edits, severity=mark.severity
+    )
 
 
 def _relevant(found: Iterable[tuple[Check, Finding]], reported: Collection[Finding]) -> list[Finding]:

@@ -11,7 +11,7 @@ from tessera_rules.check.subjects import Where
 from tessera_rules.diagnostic import Code, Edit, Related
 from tessera_rules.source import Span
 from tessera_rules.syntax import nodes
-from tessera_rules.syntax.aliases import alias_edits
+from tessera_rules.syntax.aliases import ALIASES, alias_edits
 
 ALIAS = Code(
     "TSR421",
@@ -105,11 +105,16 @@ HIDDEN_PREDICATE = Code(
 
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "in": "not in", "not in": "in"}
 _MEBI = 1 << 20
+_FLOAT_VALUE = re.compile(r"(?<!: )(?<!of )\bfloat\b")
+"""`float` where it is no type of an attribute or fact."""
 
 
 @check(ALIAS, nodes.File)
-def alias(file: nodes.File, _where: Where) -> Iterator[Mark]:
+def alias(file: nodes.File, where: Where) -> Iterator[Mark]:
     """A dtype alias where only a dtype can stand."""
+    found = ALIASES.keys() & where.load.words[file.source].keys()
+    if not found or (found == {"float"} and not _FLOAT_VALUE.search(file.source.text)):
+        return  # most files have none, and looking at every node costs as much as all other checks together
     for start, end, word in alias_edits(file):
         span = Span(file.source, start, end)
         yield Mark(span, f"'{span.text}' is written '{word}'", edits=replace(span, word))

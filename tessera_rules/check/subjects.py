@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 
 from tessera_rules.model import values
 from tessera_rules.model.load import Loaded
-from tessera_rules.model.terms import Term
+from tessera_rules.model.terms import Apply, Term
 from tessera_rules.source import Source, Span
 from tessera_rules.syntax import nodes
 
@@ -62,7 +62,7 @@ class Where:
         return None
 
 
-@frozen(eq=False)
+@define(eq=False, slots=False)
 class Condition:
     """One built clause. ``place`` is ``requires available avoid guard check when``; ``before`` are clauses that hold by then."""
 
@@ -71,6 +71,20 @@ class Condition:
     op: values.Op | None
     candidate: values.Candidate | None
     before: tuple[Term, ...] = ()
+
+    @cached_property
+    def applications(self) -> tuple[Apply, ...]:
+        """Every operator of the clause once, the outermost first."""
+        found: list[Apply] = []
+        stack: list[Term] = [self.clause.term]
+        seen: set[int] = set()
+        while stack:
+            each = stack.pop()
+            if isinstance(each, Apply) and id(each) not in seen:
+                seen.add(id(each))
+                found.append(each)
+                stack.extend(reversed(each.args))
+        return tuple(found)
 
 
 @frozen(eq=False)

@@ -5,49 +5,51 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from attrs import evolve
-
 from tessera_rules.check.subjects import Load, Where
 from tessera_rules.syntax import nodes
 
-_PARTS: dict[type, tuple[str, ...]] = {}
 _PLAIN = frozenset({"str", "int", "float", "bool", "int | None", "str | None"})
+_NOTHING: tuple[tuple[str, ...], bool, bool] = ((), False, False)
+_KINDS: dict[type, tuple[tuple[str, ...], bool, bool]] = {}
+"""For each type of node: the fields that hold nodes, and whether it is a declaration or a field."""
 
 
-def _part_names(kind: type) -> tuple[str, ...]:
-    found = _PARTS.get(kind)
-    if found is None:
-        fields = getattr(kind, "__attrs_attrs__", ())
-        found = tuple(each.name for each in fields if each.eq and str(each.type) not in _PLAIN)
-        _PARTS[kind] = found
+def _kind(kind: type) -> tuple[tuple[str, ...], bool, bool]:
+    fields = getattr(kind, "__attrs_attrs__", None)
+    if fields is None:
+        found = _NOTHING
+    else:
+        names = tuple(each.name for each in reversed(fields) if each.eq and str(each.type) not in _PLAIN and not str(each.type).startswith("Literal"))
+        found = names, issubclass(kind, nodes.Declaration | nodes.Predicate), issubclass(kind, nodes.Field)
+    _KINDS[kind] = found
     return found
 
 
 def walk(file: nodes.File, load: Load) -> Iterator[tuple[Any, Where]]:
-    """Yield every node of a file in reading order, the file first."""
+    """Yield every node of a file in reading order, the file first. What lies in a damaged declaration is left out."""
     top = Where(load, file)
     yield file, top
     stack: list[tuple[Any, Where]] = [(item, top) for item in (*reversed(file.items), *reversed(file.uses))]
     while stack:
         node, where = stack.pop()
-        if isinstance(node, nodes.Declaration | nodes.Predicate):
+        kind = type(node)
+        if kind is tuple:
+            stack.extend([(each, where) for each in reversed(node)])
+            continue
+        names, declares, is_field = _KINDS.get(kind) or _kind(kind)
+        if declares:
             if node.damaged:
                 continue
-            where = evolve(where, declaration=node)
-        elif isinstance(node, nodes.Field):
-            where = evolve(where, field=node)
+            where = Where(load, file, node)
+        elif is_field:
+            where = Where(load, file, where.declaration, node)
+        elif not names and kind not in _LEAVES:
+            continue
         yield node, where
-        for name in reversed(_part_names(type(node))):
+        for name in names:
             value = getattr(node, name)
-            if isinstance(value, tuple):
-                _push(value, where, stack)
-            elif value is not None and hasattr(type(value), "__attrs_attrs__"):
+            if value is not None and value != ():
                 stack.append((value, where))
 
 
-def _push(values: tuple[Any, ...], where: Where, stack: list[tuple[Any, Where]]) -> None:
-    for value in reversed(values):
-        if isinstance(value, tuple):
-            _push(value, where, stack)
-        elif hasattr(type(value), "__attrs_attrs__"):
-            stack.append((value, where))
+_LEAVES = frozenset({nodes.IntLit, nodes.FloatLit, nodes.StrLit, nodes.BoolLit, nodes.NullLit, nodes.NameRef, nodes.Name, nodes.FlagField, nodes.SelectorItem})
