@@ -16,7 +16,7 @@ from tessera_rules.errors import ArbiterError, MissingExtraError, OperandError, 
 
 if TYPE_CHECKING:
     from tessera_rules.arbiter.decision import Decision, Residual, Verdict
-    from tessera_rules.dispatch import Execution
+    from tessera_rules.arbiter.execution import Execution
     from tessera_rules.session import Arbiter, load
 
 __version__ = "0.1.0"
@@ -29,7 +29,7 @@ __all__ = [
 _LAZY = {
     "load": "session",
     "Arbiter": "session",
-    "Execution": "dispatch",
+    "Execution": "arbiter.execution",
     "Decision": "arbiter.decision",
     "Verdict": "arbiter.decision",
     "Residual": "arbiter.decision",

@@ -7,10 +7,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from tessera_rules.arbiter.decide import decide
 from tessera_rules.arbiter.decision import Decision, Verdict
+from tessera_rules.arbiter.execution import Degraded, Execution
 from tessera_rules.arbiter.facts import RequestFacts
 from tessera_rules.arbiter.request import find_op
 from tessera_rules.arbiter.situation import Proved
@@ -31,32 +32,6 @@ from tessera_rules.oracle.reference import reference_result
 
 QUARANTINE_AFTER = 3
 """Failures at run time for one key after which a candidate is not tried again there."""
-
-
-@frozen(eq=False)
-class Degraded:
-    """A selected candidate that did not deliver: who, the verdict's word, and why."""
-
-    candidate: str
-    verdict: str
-    reason: str
-
-    def to_json(self) -> dict[str, str]:
-        """Return it as documents have it."""
-        return {"candidate": self.candidate, "verdict": self.verdict, "reason": self.reason}
-
-
-@frozen(eq=False)
-class Execution:
-    """Who made a result. ``tag`` is the candidate's name or ``reference``, never one for the other."""
-
-    candidate: str | None
-    tag: str
-    decision: Decision
-    degraded: tuple[Degraded, ...] = ()
-    proof: str = "unverified"
-    max_error: float | None = None
-    budget: float | None = None
 
 
 @define(eq=False)

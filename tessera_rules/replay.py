@@ -26,9 +26,9 @@ from tessera_rules.machine.local import LocalMachine
 from tessera_rules.model.values import NativeBinding
 from tessera_rules.oracle.inputs import place
 from tessera_rules.report.document import plain
-from tessera_rules.report.run import run_document
+from tessera_rules.report.run import Tried, run_document
 from tessera_rules.session import Arbiter, open_arbiter
-from tessera_rules.trial import Tried, run_words
+from tessera_rules.trial import run_words
 
 FORMAT = 1
 MAX_BYTES = 1 << 30

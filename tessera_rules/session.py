@@ -16,10 +16,11 @@ from attrs import define, field
 
 from tessera_rules.arbiter.decide import decide
 from tessera_rules.arbiter.decision import Decision
+from tessera_rules.arbiter.execution import Execution
 from tessera_rules.arbiter.request import bind_words
 from tessera_rules.bind.bindings import this_machine
 from tessera_rules.diagnostic import Finding
-from tessera_rules.dispatch import Execution, Proofs, dispatch
+from tessera_rules.dispatch import Proofs, dispatch
 from tessera_rules.errors import UsageError
 from tessera_rules.forced import environment_force
 from tessera_rules.machine.base import Machine

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attrs import frozen
 
 from tessera_rules.arbiter.request import bind_words
 from tessera_rules.bind.arrays import as_numpy, dtype_of
@@ -18,7 +17,6 @@ from tessera_rules.bind.outcome import KernelFailed, Unbound
 from tessera_rules.bind.results import contracts
 from tessera_rules.compile.evaluate import ClauseError
 from tessera_rules.declined import Declined
-from tessera_rules.dispatch import Execution
 from tessera_rules.errors import OperandError, UsageError
 from tessera_rules.machine.local import LocalMachine
 from tessera_rules.model.request import Request
@@ -26,37 +24,11 @@ from tessera_rules.oracle.budget import budget, theory_bound
 from tessera_rules.oracle.inputs import make_operands
 from tessera_rules.oracle.judge import Judgement, judge
 from tessera_rules.oracle.reference import higher_reference
+from tessera_rules.report.run import Timing, Tried
 from tessera_rules.session import Arbiter
 
 ROUNDS = 12
 SAMPLE_SECONDS = 2e-5
-
-
-@frozen(eq=False)
-class Tried:
-    """What trying a request gave: who ran, how far off its result is, how long a call takes (milliseconds, median)."""
-
-    request: Request
-    execution: Execution
-    judgement: Judgement | None
-    time_ms: float
-    seed: int
-    operands: Mapping[str, Any]
-    results: tuple[Any, ...]
-
-
-@frozen(eq=False)
-class Timing:
-    """The times of one candidate: milliseconds of a call, one sample a round, or why there are none."""
-
-    candidate: str
-    samples_ms: tuple[float, ...]
-    reason: str | None = None
-
-    @property
-    def median_ms(self) -> float:
-        """The median of the samples."""
-        return statistics.median(self.samples_ms)
 
 
 def run_words(

@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from attrs import frozen
+
+from tessera_rules.arbiter.execution import Execution
+from tessera_rules.model.request import Request
+from tessera_rules.oracle.judge import Judgement
 from tessera_rules.report.document import decision_document, plain
 from tessera_rules.report.explain import explain
 from tessera_rules.report.table import table
 from tessera_rules.report.text import Paint
-from tessera_rules.trial import Timing, Tried
+
+
+@frozen(eq=False)
+class Tried:
+    """What trying a request gave: who ran, how far off its result is, how long a call takes (milliseconds, median)."""
+
+    request: Request
+    execution: Execution
+    judgement: Judgement | None
+    time_ms: float
+    seed: int
+    operands: Mapping[str, Any]
+    results: tuple[Any, ...]
+
+
+@frozen(eq=False)
+class Timing:
+    """The times of one candidate: milliseconds of a call, one sample a round, or why there are none."""
+
+    candidate: str
+    samples_ms: tuple[float, ...]
+    reason: str | None = None
+
+    @property
+    def median_ms(self) -> float:
+        """The median of the samples."""
+        return statistics.median(self.samples_ms)
 
 
 def run_document(tried: Tried, timings: Sequence[Timing] = ()) -> dict[str, Any]:
