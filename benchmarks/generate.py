@@ -97,7 +97,7 @@ def _candidate(number: int, chance: random.Random) -> Iterator[str]:
     else:
         archs = ", ".join(f'"{arch}"' for arch in sorted(chance.sample(ARCHS[target], 2)))
         yield f'  available {{\n    device.arch in [{archs}]\n    library("lib{target}.so") because "runtime"\n    env("NO_{target.upper()}") != "1"\n  }}\n'
-    yield f"  requires {{\n"
+    yield "  requires {\n"
     yield f"    dtype in [{'c64' if op == 'transform' else 'f16, bf16'}]\n    {three} % {step} == 0 and {three} <= {chance.randint(4, 64) * step}"
     yield f' because "one tile of {step}"\n    {two} >= {chance.randint(1, 512)}\n    tile({one}, {two}, {step // 4})\n  }}\n'
     yield f"  honours {HONOURS[op]}\n"
