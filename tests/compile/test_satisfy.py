@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tessera_rules.compile.domain.integers import NATURAL, between
 from tessera_rules.compile.domain.satisfy import UNDECIDED, satisfy
 from tessera_rules.compile.evaluate import ClauseError
+from tessera_rules.compile.fallible import may_fail
 from tessera_rules.compile.simplify import conjunction
 from tessera_rules.model.show import show
 from tessera_rules.model.terms import Apply, Const, Fact, Term, Version
@@ -57,7 +58,7 @@ def test_an_answer_is_right_and_none_is_proved(holds: list[Term], fails: list[Te
     if found is None:
         assert not expected
     elif found is UNDECIDED:
-        assert not expected or any(isinstance(outcome(each, values), ClauseError) for each in fails for values in ALL)
+        assert not expected or any(map(may_fail, [*holds, *fails]))  # an alternative may have dropped an error, which evaluation then found
     else:
         assert found in expected
 
