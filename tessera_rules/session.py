@@ -23,6 +23,7 @@ from tessera_rules.diagnostic import Finding
 from tessera_rules.dispatch import Proofs, dispatch
 from tessera_rules.errors import UsageError
 from tessera_rules.forced import environment_force
+from tessera_rules.log import Log
 from tessera_rules.machine.base import Machine
 from tessera_rules.machine.local import LocalMachine
 from tessera_rules.machine.stated import parse_machine
@@ -88,6 +89,7 @@ class Arbiter:
     findings: tuple[Finding, ...] = ()
     untrusted: Collection[Path] = ()
     proofs: Proofs = field(factory=Proofs)
+    log: Log = field(factory=Log)
 
     def decide(
         self,
@@ -139,7 +141,7 @@ class Arbiter:
         known = self.ruleset.ops.get(op)
         if known is not None and "out" in known.attrs and isinstance(out, str):
             named, out = {**named, "out": out}, None  # an attribute of that name; an array is where the result goes
-        return dispatch(
+        result, execution = dispatch(
             self.ruleset,
             self.machine,
             self.proofs,
@@ -156,6 +158,8 @@ class Arbiter:
             out=out,
             progress=progress,
         )
+        self.log.record(execution.decision.request, execution)
+        return result, execution
 
     def declare(self, text: str, replace: bool = False, name: str | None = None) -> Arbiter:
         """Return a new `Arbiter` with more rules. With ``replace`` a declaration of a known name takes its place.
@@ -176,11 +180,13 @@ class Arbiter:
     def _over(self, loaded: Loaded, texts: Mapping[str, str], replaced: frozenset[str]) -> Arbiter:
         ruleset = loaded.ruleset_or_raise()
         machine = this_machine(ruleset, self.machine) if isinstance(self.machine, LocalMachine) else self.machine
-        return Arbiter(ruleset, machine, self.paths, texts, replaced, loaded.findings, self.untrusted, self.proofs)
+        return Arbiter(ruleset, machine, self.paths, texts, replaced, loaded.findings, self.untrusted, self.proofs, self.log)
 
     def on(self, machine: Machine | Mapping[str, Any] | str | os.PathLike[str] | None) -> Arbiter:
         """Return this arbiter on another machine; None is this one."""
-        return Arbiter(self.ruleset, _machine(machine, self.ruleset), self.paths, self.texts, self.replaced, self.findings, self.untrusted, self.proofs)
+        return Arbiter(
+            self.ruleset, _machine(machine, self.ruleset), self.paths, self.texts, self.replaced, self.findings, self.untrusted, self.proofs, self.log
+        )
 
     def only_target(self, op: str) -> str | None:
         """Return the host's target where the arrays are: x86, or the only target that the op has a candidate on."""

@@ -211,7 +211,8 @@ class TermBuilder:
 
     # ---- operators ----
 
-    def _apply(self, kind: Type, op: str, args: tuple[Term, ...], span: Span) -> Term:
+    def apply(self, kind: Type, op: str, args: tuple[Term, ...], span: Span) -> Term:
+        """Return an operator over terms. Reports TSR314 where it grows too deep or too large."""
         term = Apply(kind, op, args, span)
         if term.depth + self.depth_above > MAX_EXPANDED_DEPTH or term.size > nodes.MAX_TERMS:
             what = f"more than {MAX_EXPANDED_DEPTH} deep" if term.size <= nodes.MAX_TERMS else f"more than {nodes.MAX_TERMS} terms"
@@ -220,9 +221,9 @@ class TermBuilder:
 
     def _unary(self, expr: nodes.Unary, _expected: Type | None) -> Term:
         if expr.operator == "not":
-            return self._apply(BOOL, "not", (self.boolean(expr.operand),), expr.span)
+            return self.apply(BOOL, "not", (self.boolean(expr.operand),), expr.span)
         operand = self.number(expr.operand)
-        return self._apply(operand.type, "neg", (operand,), expr.span)
+        return self.apply(operand.type, "neg", (operand,), expr.span)
 
     def _binary(self, expr: nodes.Binary, _expected: Type | None) -> Term:
         left, right = self.number(expr.left), self.number(expr.right)
@@ -233,7 +234,7 @@ class TermBuilder:
             if "float" in (left.type.kind, right.type.kind):
                 return self._wrong(codes.TYPE_MISMATCH, expr.span, f"`{expr.operator}` takes integers, and one side is a float")
         floats = expr.operator == "/" or "float" in (left.type.kind, right.type.kind)
-        return self._apply(FLOAT if floats else INT, ARITHMETIC[expr.operator], (left, right), expr.span)
+        return self.apply(FLOAT if floats else INT, ARITHMETIC[expr.operator], (left, right), expr.span)
 
     def _floats_only(self, span: Span, what: str, hint: str | None) -> Term:
         return self._wrong(codes.NOT_HERE, span, f"{what} is floating point, and stands only in `cost`, `accuracy`, `guard` and native arguments", hint)
@@ -244,7 +245,7 @@ class TermBuilder:
             self.findings.add(codes.DIVISOR.at(expr.right.span, f"the divisor of `{expr.operator}` is {value}, and a divisor is positive"))
 
     def _boolop(self, expr: nodes.BoolOp, _expected: Type | None) -> Term:
-        return self._apply(BOOL, expr.operator, tuple(self.boolean(operand) for operand in expr.operands), expr.span)
+        return self.apply(BOOL, expr.operator, tuple(self.boolean(operand) for operand in expr.operands), expr.span)
 
     def _ifelse(self, expr: nodes.IfElse, expected: Type | None) -> Term:
         condition = self.boolean(expr.condition)
@@ -254,13 +255,13 @@ class TermBuilder:
         kind = _join(value.type, otherwise.type)
         if kind is None:
             return self._wrong(codes.TYPE_MISMATCH, expr.span, f"one branch is {_a(value.type)}, the other {_a(otherwise.type)}")
-        return self._apply(kind, "if", (condition, value, otherwise), expr.span)
+        return self.apply(kind, "if", (condition, value, otherwise), expr.span)
 
     def _index(self, expr: nodes.Index, _expected: Type | None) -> Term:
         value, index = self.build(expr.value), self.number(expr.index, integer=True)
         if value.type.kind not in ("list", "any"):
             return self._wrong(codes.TYPE_MISMATCH, expr.span, f"only a list has an index, and this is {_a(value.type)}")
-        return self._apply(value.type.item or ANY, "index", (value, index), expr.span)
+        return self.apply(value.type.item or ANY, "index", (value, index), expr.span)
 
     def _list(self, expr: nodes.ListExpr, expected: Type | None) -> Term:
         item = expected.item if expected is not None and expected.kind == "list" else None
@@ -286,25 +287,25 @@ class TermBuilder:
             self._pair(expr.operands[i], operator, expr.operands[i + 1], expr.operands[i].span.to(expr.operands[i + 1].span))
             for i, operator in enumerate(expr.operators)
         ]
-        return pairs[0] if len(pairs) == 1 else self._apply(BOOL, "and", tuple(pairs), expr.span)
+        return pairs[0] if len(pairs) == 1 else self.apply(BOOL, "and", tuple(pairs), expr.span)
 
     def _pair(self, left: nodes.Expr, operator: nodes.CompareOperator, right: nodes.Expr, span: Span) -> Term:
         if operator == "like":
             return self._like(left, right, span)
         if operator in ("in", "not in"):
             member = self._membership(left, right, span)
-            return member if operator == "in" else self._apply(BOOL, "not", (member,), span)
+            return member if operator == "in" else self.apply(BOOL, "not", (member,), span)
         kinds = self._peek(left), self._peek(right)
         expected = next((kind for kind in kinds if _wordy(kind)), None)
         a, b = self.build(left, expected), self.build(right, expected)
         self._comparable(a, operator, b, span)
-        return self._apply(BOOL, COMPARISON[operator], (a, b), span)
+        return self.apply(BOOL, COMPARISON[operator], (a, b), span)
 
     def _peek(self, expr: nodes.Expr) -> Type | None:
         """Return the type of an expression whose words the other side may use, without reporting anything."""
         if isinstance(expr, nodes.NameRef) and "{" not in expr.name and not self._known(expr.name):
             return None
-        if isinstance(expr, nodes.NameRef | nodes.Member | nodes.Call):
+        if isinstance(expr, nodes.NameRef | nodes.Member | nodes.Call | nodes.Index):
             quiet = evolve(self, findings=Findings())
             kind = quiet.build(expr).type
             return None if kind.kind == "any" or (kind.kind == "word" and len(kind.words) == 1 and isinstance(expr, nodes.NameRef)) else kind
@@ -378,14 +379,14 @@ class TermBuilder:
             items = [self.build(item, kind if _wordy(kind) else None) for item in right.items]
             for item, node in zip(items, right.items, strict=True):
                 self._comparable(x, "==", item, node.span)
-            return self._apply(BOOL, "in", (x, *items), span)
+            return self.apply(BOOL, "in", (x, *items), span)
         collection = self.build(right)
         if collection.type.kind not in ("list", "any"):
             return self._wrong(codes.TYPE_MISMATCH, right.span, f"`in` takes a list or a range, and this is {_a(collection.type)}")
         word = self.build(left, collection.type.item if _wordy(collection.type) else None)
         if collection.type.item is not None and _join(word.type, collection.type.item) is None:
             self._mismatch(word.type, collection.type.item, span)
-        return self._apply(BOOL, "contains", (collection, word), span)
+        return self.apply(BOOL, "contains", (collection, word), span)
 
     def _in_range(self, left: nodes.Expr, right: nodes.RangeExpr, span: Span) -> Term:
         x = self.number(left, integer=True)
@@ -398,7 +399,7 @@ class TermBuilder:
             self.findings.add(codes.BAD_RANGE.at(right.span, f"{values[0]}..{values[1]} holds nothing: the low end is above the high one"))
         if values[2] is not None and values[2] <= 0:
             self.findings.add(codes.BAD_RANGE.at(right.span, f"the step is {values[2]}, and a step is positive"))
-        return self._apply(BOOL, "in_range", (x, low, high, step), span)
+        return self.apply(BOOL, "in_range", (x, low, high, step), span)
 
     def _like(self, left: nodes.Expr, right: nodes.Expr, span: Span) -> Term:
         words = self.build(left)
@@ -410,7 +411,7 @@ class TermBuilder:
         if words.type.kind != "list" or item is None or item.kind not in ("word", "string", "dtype"):
             return self._wrong(codes.TYPE_MISMATCH, left.span, f"`like` matches a list of words, and this is {_a(words.type)}")
         items = tuple(self._pattern_item(each, item) for each in right.items)
-        return self._apply(BOOL, "like", (words, Const(ANY, compile_pattern(evolve(right, items=items)))), span)
+        return self.apply(BOOL, "like", (words, Const(ANY, compile_pattern(evolve(right, items=items)))), span)
 
     def _pattern_item(self, item: nodes.PatternItem, kind: Type) -> nodes.PatternItem:
         if isinstance(item, nodes.PatternWord):

@@ -57,34 +57,34 @@ def _wrong(builder: TermBuilder, code: Any, expr: nodes.Expr, message: str, hint
 def _number(builder: TermBuilder, name: str, expr: nodes.Call) -> Term:
     args = tuple(builder.number(argument) for argument in expr.arguments)
     kind = FLOAT if any(arg.type.kind == "float" for arg in args) else INT
-    return Apply(kind, name, args, expr.span)
+    return builder.apply(kind, name, args, expr.span)
 
 
 def _sqrt(builder: TermBuilder, name: str, expr: nodes.Call) -> Term:
     if not builder.scope.place.floats:
         return _wrong(builder, codes.NOT_HERE, expr, "sqrt is floating point, and stands only in `cost`, `accuracy`, `guard` and native arguments")
-    return Apply(FLOAT, name, (builder.number(expr.arguments[0]),), expr.span)
+    return builder.apply(FLOAT, name, (builder.number(expr.arguments[0]),), expr.span)
 
 
 def _integer(builder: TermBuilder, name: str, expr: nodes.Call) -> Term:
     args = tuple(builder.number(argument, integer=True) for argument in expr.arguments)
     if name in ("ceil_div", "align_up") and isinstance(args[1], Const) and isinstance(args[1].value, int) and args[1].value <= 0:
         builder.findings.add(codes.DIVISOR.at(expr.arguments[1].span, f"{name} divides by {args[1].value}, and a divisor is positive"))
-    return Apply(BOOL if name == "is_pow2" else INT, name, args, expr.span)
+    return builder.apply(BOOL if name == "is_pow2" else INT, name, args, expr.span)
 
 
 def _size(builder: TermBuilder, name: str, expr: nodes.Call) -> Term:
     term = builder.build(expr.arguments[0], DTYPE)
     if term.type.kind not in ("dtype", "any"):
         return _wrong(builder, codes.BAD_CALL, expr.arguments[0], f"{name} takes a dtype", f"{name}(dtype) or {name}(dtype(x))")
-    return Apply(INT, name, (term,), expr.span)
+    return builder.apply(INT, name, (term,), expr.span)
 
 
 def _version(builder: TermBuilder, _name: str, expr: nodes.Call) -> Term:
     text = _text(builder, expr, 0)
     if text is None:
         return Const(ANY, None)
-    if not any(char.isalnum() for char in text):
+    if len(text) > 200 or not any(char.isalnum() for char in text):
         return _wrong(builder, codes.BAD_CALL, expr.arguments[0], f'"{text}" is no version', 'such as "12.9"')
     return Const(VERSION, Version(text))
 
@@ -150,7 +150,7 @@ def _given(builder: TermBuilder, _name: str, expr: nodes.Call) -> Term:
             )
         from tessera_rules.model.types import NULL
 
-        return Apply(BOOL, "ne", (Fact(attr.type, f"attr:{attr.name}", attr.name), Const(NULL, None)), expr.span)
+        return builder.apply(BOOL, "ne", (Fact(attr.type, f"attr:{attr.name}", attr.name), Const(NULL, None)), expr.span)
     operand = _operand(builder, expr)
     if operand is None:
         return Const(ANY, None)
@@ -168,12 +168,12 @@ def _layout(builder: TermBuilder, name: str, expr: nodes.Call) -> Term:
     if name == "nbytes":
         count: Term = Const(INT, 1)
         for size in operand.shape:
-            count = Apply(INT, "mul", (count, size), expr.span)
+            count = builder.apply(INT, "mul", (count, size), expr.span)
         dtype: Term = Fact(DTYPE, "dtype", "dtype")
         if operand.dtypes is not None:
             dtype = Const(DTYPE, operand.dtypes[0]) if len(operand.dtypes) == 1 else Fact(DTYPE, f"dtype:{operand.name}", f"dtype({operand.name})")
-        bits = Apply(INT, "mul", (count, Apply(INT, "bits", (dtype,), expr.span)), expr.span)
-        return Apply(INT, "ceil_div", (bits, Const(INT, 8)), expr.span)
+        bits = builder.apply(INT, "mul", (count, builder.apply(INT, "bits", (dtype,), expr.span)), expr.span)
+        return builder.apply(INT, "ceil_div", (bits, Const(INT, 8)), expr.span)
     return Fact(INT if name == "max_offset" else BOOL, f"{name}:{operand.name}", f"{name}({operand.name})")
 
 
@@ -185,7 +185,7 @@ def _aligned(builder: TermBuilder, _name: str, expr: nodes.Call) -> Term:
     if isinstance(size, Const) and isinstance(size.value, int) and (size.value <= 0 or size.value & (size.value - 1)):
         return _wrong(builder, codes.BAD_CALL, expr.arguments[1], f"an alignment is a power of two, and this is {size.value}")
     align = Fact(INT, f"align:{operand.name}", f"{operand.name}.align")
-    return Apply(BOOL, "eq", (Apply(INT, "mod", (align, size), expr.span), Const(INT, 0)), expr.span)
+    return builder.apply(BOOL, "eq", (builder.apply(INT, "mod", (align, size), expr.span), Const(INT, 0)), expr.span)
 
 
 def _stride(builder: TermBuilder, _name: str, expr: nodes.Call) -> Term:

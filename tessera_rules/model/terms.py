@@ -37,9 +37,8 @@ class Version:
 
     def __attrs_post_init__(self) -> None:
         parts: list[tuple[int, int | str]] = []
-        word = ""
         for piece in _pieces(self.text):
-            parts.append((1, int(piece)) if piece.isdigit() else (0, word or piece))
+            parts.append((1, int(piece)) if piece.isdigit() and len(piece) <= 200 else (0, piece))
         while parts and parts[-1] == (1, 0):
             parts.pop()
         object.__setattr__(self, "key", tuple(parts))

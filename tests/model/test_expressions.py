@@ -22,6 +22,7 @@ def clause(text: str, **more: str) -> object:
         ("dtype == f16", {"dtype"}),
         ("act in [relu, gelu]", {"attr:act"}),
         ("bias in epilogue", {"attr:epilogue"}),
+        ("epilogue[0] == relu", {"attr:epilogue"}),
         ("epilogue like [bias?, (relu | gelu)*]", {"attr:epilogue"}),
         ("given(bias)", {"given:bias"}),
         ("given(window)", {"attr:window"}),
