@@ -114,6 +114,8 @@ def test_nothing_is_concluded_from_what_is_absent_where_a_text_is_unread(tmp_pat
     text = "predicate tile = M % 16 == 0\n" + OP + candidate("tile and and M > 1")
     assert [code for _, code in found(tmp_path, text)] == ["TSR001"]
     assert [code for _, code in found(tmp_path, text.replace("tile and and M > 1", "M > 1"))] == ["TSR403"]
+    text = 'use "missing.tsr"\npredicate tile = M % 16 == 0\n' + OP + candidate("M > 1")
+    assert [code for _, code in found(tmp_path, text)] == ["TSR302"]
 
 
 def test_files_that_are_only_used_are_left_alone(tmp_path: Path) -> None:
