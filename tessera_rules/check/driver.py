@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pkgutil
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -53,16 +55,35 @@ def check_load(
     files = loaded.files if named is None else tuple(named)
     load = Load(loaded, files)
     built = _beside_syntax(loaded.findings)
-    found = [*built, *_relevant(_run(load, all_checks() if checks is None else checks), built), *more]
+    with _no_collection(sum(len(file.source.text) for file in files)):
+        found = [*built, *_relevant(_run(load, all_checks() if checks is None else checks), built), *more]
     unread = ELSEWHERE if analysed else ELSEWHERE | SOLVER
     kept = silence(_once(found), files, not_run=unread)
     return tuple(sorted(_once(kept), key=sort_key))
 
 
+@contextmanager
+def _no_collection(characters: int) -> Iterator[None]:
+    """Hold the cycle collector off over a large load: it would walk all nodes and terms again and again, which is not linear."""
+    if characters < 100_000 or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def _beside_syntax(findings: Sequence[Finding]) -> list[Finding]:
     """Return findings without those on the line of a syntax error: what was made of half a line is the same cause."""
     lines = {(each.span.source, each.span.line) for each in findings if each.code.startswith("TSR0") and each.severity == "error"}
-    return [each for each in findings if each.code.startswith("TSR0") or (each.span.source, each.span.line) not in lines]
+    crowded = any(each.code == "TSR017" for each in findings)  # more declarations than a load may have, counted twice
+    return [
+        each
+        for each in findings
+        if each.code.startswith("TSR0") or ((each.span.source, each.span.line) not in lines and not (crowded and each.code == "TSR317"))
+    ]
 
 
 def _once(findings: Iterable[Finding]) -> list[Finding]:
