@@ -20,11 +20,11 @@ from tessera_rules.arbiter.explanation import request_words
 from tessera_rules.arbiter.request import bind_words
 from tessera_rules.bind.arrays import dtype_of, word_of
 from tessera_rules.bind.bindings import Bindings
+from tessera_rules.bind.inputs import place
 from tessera_rules.bind.outcome import Unbound
 from tessera_rules.errors import UsageError
 from tessera_rules.machine.local import LocalMachine
 from tessera_rules.model.values import NativeBinding
-from tessera_rules.oracle.inputs import place
 from tessera_rules.report.document import plain
 from tessera_rules.report.run import Tried, run_document
 from tessera_rules.session import Arbiter, open_arbiter

@@ -13,6 +13,7 @@ import numpy as np
 from tessera_rules.arbiter.request import bind_words
 from tessera_rules.bind.arrays import as_numpy, dtype_of
 from tessera_rules.bind.bindings import Bindings
+from tessera_rules.bind.inputs import make_operands
 from tessera_rules.bind.outcome import KernelFailed, Unbound
 from tessera_rules.bind.results import contracts
 from tessera_rules.compile.evaluate import ClauseError
@@ -21,7 +22,6 @@ from tessera_rules.errors import OperandError, UsageError
 from tessera_rules.machine.local import LocalMachine
 from tessera_rules.model.request import Request
 from tessera_rules.oracle.budget import budget, theory_bound
-from tessera_rules.oracle.inputs import make_operands
 from tessera_rules.oracle.judge import Judgement, judge
 from tessera_rules.oracle.reference import higher_reference
 from tessera_rules.report.run import Timing, Tried
@@ -52,7 +52,7 @@ def run_words(
         request = None
     else:
         request = bind_words(arbiter.ruleset, op, target or arbiter.only_target(op), words, arbiter.machine)
-        given = dict(make_operands(request, seed, reference_module(request)))
+        given = dict(make_operands(request, seed))
         attrs = dict(request.attrs)
     said = {name: words[name] for name in ("allow", "require") if name in words}
     options: dict[str, Any] = {name: tuple(str(value).split(",")) if isinstance(value, str) else value for name, value in said.items()}
@@ -67,16 +67,6 @@ def run_words(
     judgement = _judged(arbiter, asked, {name: x for name, x in before.items() if x is not None}, results, execution.candidate)
     elapsed = _time(lambda: arbiter.run_traced(op, target=target, force=force, **given, **attrs, **options))
     return Tried(asked, execution, judgement, elapsed, seed, before, results)
-
-
-def reference_module(request: Request) -> Any:
-    """Return the module of the op's reference where it is one that ships, else None: nothing of a user's is imported for its inputs."""
-    binding = request.op.reference
-    if binding is None or not binding.module.startswith("tessera_rules."):
-        return None
-    from importlib import import_module
-
-    return import_module(binding.module)
 
 
 def _judged(arbiter: Arbiter, request: Request, operands: Mapping[str, Any], results: tuple[Any, ...], name: str | None) -> Judgement | None:

@@ -6,30 +6,28 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from attrs import define, field
 
 from tessera_rules.arbiter.facts import RequestFacts
 from tessera_rules.arbiter.request import bind_words
 from tessera_rules.bind import source
-from tessera_rules.bind.arrays import dtype_of
 from tessera_rules.bind.bound import Bound, NativeBound, bind
 from tessera_rules.bind.child import try_once
 from tessera_rules.bind.digest import interface
+from tessera_rules.bind.inputs import make_operands
 from tessera_rules.bind.library import changed_marks
 from tessera_rules.bind.operands import bind_operands
 from tessera_rules.bind.outcome import Unbound
-from tessera_rules.compile.evaluate import UNKNOWN, truth
+from tessera_rules.compile.evaluate import truth
 from tessera_rules.errors import TesseraError
 from tessera_rules.machine.base import Answer
 from tessera_rules.machine.cpu import usable_cores
 from tessera_rules.machine.local import LocalMachine
 from tessera_rules.machine.stated import StatedMachine
-from tessera_rules.model.dtypes import DTYPES, FORMATS
+from tessera_rules.model.dtypes import DTYPES
 from tessera_rules.model.request import Request
 from tessera_rules.model.terms import reads
 from tessera_rules.model.values import Candidate, PythonBinding, Ruleset
@@ -118,7 +116,7 @@ class Bindings:
         words: dict[str, Any] = dict(word.split("=", 1) for word in request.split())
         try:
             asked = self._smoke_request(candidate, words)
-            arrays = sample_arrays(asked)
+            arrays = make_operands(asked)
             asked = bind_operands(asked.op, (), arrays, asked.attrs, asked.target, threads=asked.threads, allow=asked.allow).request
         except TesseraError as problem:
             return Answer(False, f"smoke({request.replace(' ', ', ')}): {problem.message}")
@@ -140,36 +138,6 @@ class Bindings:
             if all(truth(clause, lookup) is True for clause in candidate.requires if not any(key.startswith("device:") for key in clause.reads)):
                 return request
         return bind_words(self.ruleset, candidate.op, candidate.target, words, machine)
-
-
-def sample_arrays(request: Request, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
-    """Return an array for each operand that a request has, C-contiguous: normal floats, small integers; 0 for operands of an
-    integer dtype of their own, which are often indices. A reference's ``sample_operands`` knows better where there is one.
-    """  # fmt: skip
-    rng = np.random.default_rng(seed)
-    op, facts = request.op, RequestFacts(request)
-    known: Mapping[str, Any] = {}
-    if op.reference is not None and op.reference.module.startswith("tessera_rules."):
-        sample = getattr(import_module(op.reference.module), "sample_operands", None)
-        known = sample(rng, dict(request.dims), dict(request.attrs)) if sample is not None else {}
-    found: dict[str, np.ndarray[Any, Any]] = {}
-    for name, operand in op.operands.items():
-        if operand.optional and name not in request.given:
-            continue
-        shape = tuple(size for size in facts.sizes(operand.shape) if size is not UNKNOWN)
-        dtype = str(facts(f"dtype:{name}"))
-        if operand.dtypes is not None and len(operand.dtypes) > 1 and dtype not in FORMATS:
-            dtype = operand.dtypes[0]
-        kind = FORMATS[dtype].kind
-        if name in known:
-            found[name] = np.ascontiguousarray(known[name])
-        elif kind in ("int", "uint", "bool"):
-            values = np.zeros(shape) if operand.dtypes is not None and dtype in ("i32", "i64") else rng.integers(0, 2 if kind == "bool" else 4, shape)
-            found[name] = np.asarray(values).astype(dtype_of(dtype))
-        else:
-            real = rng.standard_normal(shape)
-            found[name] = np.asarray(real + 1j * rng.standard_normal(shape) if kind == "complex" else real).astype(dtype_of(dtype))
-    return found
 
 
 def _module_mark(module: str) -> Any:

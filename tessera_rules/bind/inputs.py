@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from importlib import import_module
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from tessera_rules.bind.arrays import dtype_of
+from tessera_rules.bind.arrays import dense_strides, dtype_of, reach
 from tessera_rules.compile.evaluate import UNKNOWN, evaluate
 from tessera_rules.errors import OperandError
 from tessera_rules.model.dtypes import FORMATS
@@ -17,30 +19,59 @@ from tessera_rules.model.terms import Term
 from tessera_rules.model.values import Operand
 
 Array = np.ndarray[Any, Any]
+INDEX_DTYPES = ("i32", "i64")
+"""Dtypes that an operand of its own dtype is likely to hold indices in."""
 
 
-def make_operands(request: Request, seed: int, reference: Any = None) -> dict[str, Array]:
+def make_operands(request: Request, seed: int = 0) -> dict[str, Array]:
     """Return an array for each operand that the request has: normal values, integers over the dtype's range.
 
-    A module of a reference may know better what its operands can be (page tables, lengths): then its
-    ``sample_operands(rng, dims, attrs)`` gives those. Raises `OperandError` where dimensions or the dtype are open.
+    An operand with an index dtype of its own (i32, i64) holds numbers that index any dimension of the request. The module of
+    a reference that ships may know better what its operands can be (page tables, lengths): then its
+    ``sample_operands(rng, dims, attrs)`` gives those. Nothing of a user's is imported.
+
+    Raises: `OperandError` where dimensions or the dtype are open, or what is asked for is more than memory holds.
     """
-    if request.dtype is None:
-        raise OperandError(f"{request.op.name} needs a dtype to make operands of", hint="dtype=f32")
-    missing = [name for name in request.op.dims if name not in request.dims]
+    op = request.op
+    if request.dtype is None and any(operand.dtypes is None for operand in op.operands.values()):
+        raise OperandError(f"{op.name} needs a dtype to make operands of", hint="dtype=f32")
+    missing = [name for name in op.dims if name not in request.dims]
     if missing:
-        raise OperandError(f"{request.op.name} needs {', '.join(missing)} to make operands of", hint=" ".join(f"{name}=…" for name in missing))
+        raise OperandError(f"{op.name} needs {', '.join(missing)} to make operands of", hint=" ".join(f"{name}=…" for name in missing))
     rng = np.random.default_rng(seed)
-    sample = getattr(reference, "sample_operands", None)
-    known: Mapping[str, Array] = sample(rng, dict(request.dims), dict(request.attrs)) if sample is not None else {}
+    known = _sampled(request, rng)
     found: dict[str, Array] = {}
-    for name, operand in request.op.operands.items():
+    for name, operand in op.operands.items():
         if operand.optional and name not in request.given:
             continue
         shape = tuple(_size(term, request) for term in operand.shape)
         dtype = operand_dtype(request, operand)
-        values = known[name] if name in known else random_values(rng, shape, dtype)
+        # Values are drawn in f64 and then placed: both have to fit.
+        strides = request.layouts[name].strides if name in request.layouts else None
+        low, high = reach(shape, strides or dense_strides(shape))
+        if 8 * max(prod(shape), high - low) > _memory_bytes():
+            raise OperandError(f"operand '{name}' of {op.name} is larger than this machine's memory: shape {list(shape)}", values=dict(request.dims))
+        if name in known:
+            values = known[name]
+        elif operand.dtypes is not None and dtype in INDEX_DTYPES:
+            values = rng.integers(0, min((size for size in request.dims.values() if size > 0), default=1), shape).astype(dtype_of(dtype))
+        else:
+            values = random_values(rng, shape, dtype)
         found[name] = place(values, request, name)
+    return found
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _sampled(request: Request, rng: np.random.Generator) -> Mapping[str, Array]:
+    """Return the operands that the op's reference makes itself, where it ships and does."""
+    binding = request.op.reference
+    if binding is None or not binding.module.startswith("tessera_rules."):
+        return {}
+    sample = getattr(import_module(binding.module), "sample_operands", None)
+    found: Mapping[str, Array] = {} if sample is None else sample(rng, dict(request.dims), dict(request.attrs))
     return found
 
 
@@ -82,12 +113,10 @@ def place(values: Array, request: Request, name: str) -> Array:
     strides = layout.strides if layout is not None else None
     item = values.dtype.itemsize
     if strides is None:
-        dense = np.ascontiguousarray(values).strides if values.size else tuple(item * s for s in _dense(values.shape))
-        strides = tuple(stride // item for stride in dense)
-    low = sum((size - 1) * stride for size, stride in zip(values.shape, strides, strict=True) if stride < 0 and size)
-    high = sum((size - 1) * stride for size, stride in zip(values.shape, strides, strict=True) if stride > 0 and size)
-    span = (high - low + 1) if values.size else 0
-    memory = np.empty(span * item + 2 * 4096, dtype=np.uint8)
+        strides = dense_strides(values.shape)
+    low, high = reach(values.shape, strides)
+    span = high - low
+    memory = np.empty(span * item + 2 * max(align, DEFAULT_ALIGN), dtype=np.uint8)
     start = _aligned_at(memory.ctypes.data - low * item, align) + low * item - memory.ctypes.data
     while start < 0:
         start += 2 * align
@@ -106,7 +135,3 @@ def _aligned_at(address: int, align: int) -> int:
     """Return the first address from one on whose largest dividing power of two is ``align`` (beyond 64 bytes, a multiple of it)."""
     found = -(-address // align) * align
     return found if align > DEFAULT_ALIGN or (found // align) % 2 else found + align
-
-
-def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(prod(shape[i + 1 :]) for i in range(len(shape)))
