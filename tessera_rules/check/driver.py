@@ -54,7 +54,7 @@ def check_load(
     """
     files = loaded.files if named is None else tuple(named)
     load = Load(loaded, files)
-    built = _beside_syntax(loaded.findings)
+    built = loaded.findings
     with _no_collection(sum(len(file.source.text) for file in files)):
         found = [*built, *_relevant(_run(load, all_checks() if checks is None else checks), built), *more]
     unread = ELSEWHERE if analysed else ELSEWHERE | SOLVER
@@ -73,17 +73,6 @@ def _no_collection(characters: int) -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-def _beside_syntax(findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings without those on the line of a syntax error: what was made of half a line is the same cause."""
-    lines = {(each.span.source, each.span.line) for each in findings if each.code.startswith("TSR0") and each.severity == "error"}
-    crowded = any(each.code == "TSR017" for each in findings)  # more declarations than a load may have, counted twice
-    return [
-        each
-        for each in findings
-        if each.code.startswith("TSR0") or ((each.span.source, each.span.line) not in lines and not (crowded and each.code == "TSR317"))
-    ]
 
 
 def _once(findings: Iterable[Finding]) -> list[Finding]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attrs import define, field, frozen
 
-from tessera_rules.diagnostic import Finding, Related, sort_key
+from tessera_rules.diagnostic import Finding, Related
 from tessera_rules.errors import RuleError, UsageError
 from tessera_rules.model import codes
 from tessera_rules.model.build import build
@@ -254,4 +254,4 @@ def _load(
     distrusted = [os.path.realpath(path) for path in untrusted]
     sources = [source for real, source in loader.sources.items() if any(real == each or real.startswith(each + os.sep) for each in distrusted)]
     ruleset = build(loader.files, loader.findings, replacing, sources)
-    return Loaded(ruleset, tuple(sorted(loader.findings.found, key=sort_key)), tuple(loader.files))
+    return Loaded(ruleset, loader.findings.sorted(), tuple(loader.files))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import define, field
 
-from tessera_rules.diagnostic import Finding
+from tessera_rules.diagnostic import Finding, sort_key
 
 ELSEWHERE = ("TSR202", "TSR203", "TSR204", "TSR308")
 """Codes of names that another file may declare."""
@@ -31,7 +31,13 @@ class Findings:
             self._seen.add(key)
             self.found.append(finding)
 
-    @property
-    def errors(self) -> int:
-        """How many of the findings are errors."""
-        return sum(finding.severity == "error" for finding in self.found)
+    def sorted(self) -> tuple[Finding, ...]:
+        """Return what was found in order, without those on the line of a syntax error: what was made of half a line is the same cause."""
+        lines = {(each.span.source, each.span.line) for each in self.found if each.code.startswith("TSR0") and each.severity == "error"}
+        crowded = any(each.code == "TSR017" for each in self.found)  # more declarations than a load may have, counted twice
+        kept = [
+            each
+            for each in self.found
+            if each.code.startswith("TSR0") or ((each.span.source, each.span.line) not in lines and not (crowded and each.code == "TSR317"))
+        ]
+        return tuple(sorted(kept, key=sort_key))

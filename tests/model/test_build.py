@@ -180,3 +180,8 @@ def test_every_op_of_the_text_is_understood() -> None:
     assert op.attrs["out_dtype"].default == "f32"
     assert op.dtypes == ("f64", "f32", "f16", "bf16")
     assert "epilogue" in OPS
+
+
+def test_D16_what_was_made_of_half_a_line_is_not_reported_beside_its_syntax_error() -> None:
+    assert [code for code, _ in codes(candidate("    M % 16 = 0"))] == [code for code, _ in codes(candidate("    M % 16 = 0")) if code.startswith("TSR0")]
+    assert len(codes(candidate("    M % 16 = 0"))) == 1
