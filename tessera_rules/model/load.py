@@ -141,7 +141,8 @@ class Loader:
             around = sorted(each.name for each in path.parent.glob("*.tsr"))
         except (OSError, ValueError):
             around = []
-        near = nearest(os.path.basename(rest), around)
+        stem = nearest(os.path.basename(rest).removesuffix(".tsr"), [each.removesuffix(".tsr") for each in around])
+        near = f"{stem}.tsr" if stem else None
         prefix = text[: len(text) - len(os.path.basename(rest))]
         hint = f"did you mean '{prefix}{near}'?" if near else f"looked for {path}"
         self.findings.add(codes.NO_SUCH_FILE.at(use.path.span, f'there is no file "{text}"', hint=hint))
