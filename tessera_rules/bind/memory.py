@@ -34,9 +34,7 @@ def check_memory(candidate: Candidate, arrays: Mapping[str, ArrayView], written:
             raise OperandError(f"operand '{name}' has no address")
         if it.address % min(it.item_bytes, 8):
             raise OperandError(f"operand '{name}' lies at an address that is no multiple of its {it.item_bytes}-byte elements", hint="copy it")
-        if it.buffer is not None and (low < it.buffer[0] or high > it.buffer[1]):
-            outside = max(it.buffer[0] - low, high - it.buffer[1])
-            raise OperandError(f"operand '{name}' reaches {outside} bytes outside of its buffer (shape {list(it.shape)}, strides {list(it.strides)})")
+        check_reach(name, it)
         spans[name] = span
     for name in written:
         if name not in spans:
@@ -47,3 +45,11 @@ def check_memory(candidate: Candidate, arrays: Mapping[str, ArrayView], written:
         for other, (start, end) in spans.items():
             if low < end and start < high and other != name:
                 raise OperandError(f"output '{name}' lies over operand '{other}'", hint="give an output of its own")
+
+
+def check_reach(name: str, it: ArrayView) -> None:
+    """Hold an array to the memory that is known to be its own, where that is known. Raises `OperandError`."""
+    low, high = it.extent
+    if it.buffer is not None and low < high and (low < it.buffer[0] or high > it.buffer[1]):
+        outside = max(it.buffer[0] - low, high - it.buffer[1])
+        raise OperandError(f"operand '{name}' reaches {outside} bytes outside of its buffer (shape {list(it.shape)}, strides {list(it.strides)})")

@@ -6,6 +6,7 @@ child process), then the op's reference in higher precision; the results are com
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from tessera_rules.bind.arrays import as_numpy, dtype_of, view
 from tessera_rules.bind.bindings import is_native
 from tessera_rules.bind.bound import Bound
 from tessera_rules.bind.child import Trial, Trier
+from tessera_rules.bind.memory import check_reach
 from tessera_rules.bind.outcome import BrokenContract, KernelFailed
 from tessera_rules.bind.results import contracts
 from tessera_rules.compile.evaluate import ClauseError
@@ -44,7 +46,7 @@ def prove_first_use(bound: Bound, operands: Mapping[str, Any], request: Request,
 
     ``in_child`` runs it in a spawned process; by default native code does.
     """
-    private = {name: _copy(x) for name, x in operands.items()}
+    private = {name: _copy(name, x) for name, x in operands.items()}
     trial = _trial(bound, private, request, is_native(bound) if in_child is None else in_child)
     if trial.outcome != "ran":
         return Proof(trial.outcome, trial.reason, signal=trial.signal)
@@ -68,17 +70,17 @@ def prove_first_use(bound: Bound, operands: Mapping[str, Any], request: Request,
     return Proof("verified", "right on the operands in hand", worst.max_error if worst else 0.0, worst.budget if worst else 0.0)
 
 
-def _copy(x: Any) -> Array:
+def _copy(name: str, x: Any) -> Array:
     """Return a private copy with the strides of the original, so that the path that will run is the path that is checked."""
     source = as_numpy(x)
-    its = view(source)
-    if source.size == 0 or any(stride <= 0 for stride in its.strides):
-        return np.array(source, copy=True) if not any(stride == 0 for stride in its.strides) else source
+    its = view(source, name)
+    check_reach(name, its)
     low, high = its.extent
     memory = np.empty(high - low + 4096, dtype=np.uint8)
     start = (low - memory.ctypes.data) % 4096
-    made: Array = np.ndarray(source.shape, source.dtype, memory, start, source.strides)
-    made[...] = source
+    # Byte by byte, gaps too: strides may be negative, or 0, and elements may lie on top of each other.
+    ctypes.memmove(memory.ctypes.data + start, low, high - low)
+    made: Array = np.ndarray(source.shape, source.dtype, memory, start + its.address - low, source.strides)
     return made
 
 
