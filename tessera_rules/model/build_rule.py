@@ -76,9 +76,13 @@ class RuleBuilder:
         left, sure = self._select(item.selector, scope, op, target, loops)
         over: frozenset[str] = frozenset()
         if kind == "prefer":
-            over, over_sure = self._select(item.over, scope, op, target, loops)
+            empty = Findings()
+            over, over_sure = self._select(item.over, scope, op, target, loops, empty)
             over, sure = over - left, sure and over_sure
-            if not over and sure and item.over:
+            if over or not sure:
+                for finding in empty.found:
+                    self.findings.add(finding)
+            elif item.over:
                 self.findings.add(
                     codes.EMPTY_SELECTION.at(
                         item.over[0].span,
@@ -92,9 +96,9 @@ class RuleBuilder:
         return Action(kind, left, over, item.span)  # type: ignore[arg-type]
 
     def _select(
-        self, items: Sequence[nodes.SelectorItem], scope: list[Candidate], op: str | None, target: str | None, loops: Loops
+        self, items: Sequence[nodes.SelectorItem], scope: list[Candidate], op: str | None, target: str | None, loops: Loops, empty: Findings | None = None
     ) -> tuple[frozenset[str], bool]:
-        """Return the candidates that a selector is about, and whether nothing in it was reported."""
+        """Return the candidates that a selector is about, and whether no error in it was reported; ``empty`` takes the warnings."""
         found: set[str] = set()
         sure = True
         for item in items:
@@ -114,8 +118,11 @@ class RuleBuilder:
                 chosen = [each.name for each in scope if fnmatchcase(each.name, value)]
             if not chosen and item.kind != "name" and not self.lost:
                 what = f'"{value}"' if item.kind == "glob" else f"{item.kind} {value}"
-                self.findings.add(codes.EMPTY_SELECTION.at(item.span, f"{what} selects no candidate in the rule's scope"))
-                sure = False
+                tags = sorted({tag for each in scope for tag in each.tags}) if item.kind == "tag" else []
+                hint = did_you_mean(value, tags, "tag") if tags else None
+                (self.findings if empty is None else empty).add(
+                    codes.SELECTS_NOBODY.at(item.span, f"{what} selects no candidate in the rule's scope", hint=hint)
+                )
             found.update(chosen)
         return frozenset(found), sure
 

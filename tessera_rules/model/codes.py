@@ -162,9 +162,8 @@ RESERVED = Code(
 )
 EMPTY_SELECTION = Code(
     "TSR308",
-    "a rule that is about nobody",
-    "A selector selects no candidate in the rule's scope, or the right side of `prefer … over …` is empty once the left side is taken out of it. "
-    "Such a rule could never act.",
+    "a preference over nobody",
+    "The right side of `prefer … over …` is empty once the left side is taken out of it. Such a preference could never hold.",
 )
 USES_CYCLE = Code(
     "TSR309",
@@ -212,6 +211,13 @@ TEST_REQUEST = Code(
     "TSR318",
     "a test whose request is not one of the op",
     "A `request` in a test states dimensions and attributes of its op with values of their types, and facts of its target.",
+)
+SELECTS_NOBODY = Code(
+    "TSR322",
+    "a selector that selects nobody",
+    "No candidate in the rule's scope has this tier or tag, or a name of this pattern. The rest of the rule holds all the same, and candidates "
+    "that are declared later count; as it stands, this part of it could never act.",
+    severity="warning",
 )
 OPEN_ENDED = Code(
     "TSR511",

@@ -6,7 +6,7 @@ from attrs import define, field
 
 from tessera_rules.diagnostic import Finding, sort_key
 
-ELSEWHERE = ("TSR202", "TSR203", "TSR204", "TSR308")
+ELSEWHERE = ("TSR202", "TSR203", "TSR204", "TSR308", "TSR322")
 """Codes of names that another file may declare."""
 
 

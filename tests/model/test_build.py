@@ -71,8 +71,8 @@ def test_a_family_member_knows_its_values() -> None:
         ('for s in [f16] { candidate c_{x} { tier emitted; target gpu; op matmul; bind python "no.x:f" } }', ["TSR216"]),
         ('for (s, t) in [f16] { candidate c_{s} { tier emitted; target gpu; op matmul; bind python "no.x:f" } }', ["TSR311"]),
         ("rule r { op matmul; deny nobody }", ["TSR204"]),
-        ("rule r { op matmul; deny tier hand_tuned }", ["TSR308"]),
-        ('rule r { op matmul; deny "x*" }', ["TSR308"]),
+        ("rule r { op matmul; deny tier hand_tuned }", ["TSR322"]),
+        ('rule r { op matmul; deny "x*" }', ["TSR322"]),
         ("policy { order tier, speed }", ["TSR104"]),
         ("policy { on_none crash }", ["TSR104"]),
         ("policy { on_none error }\npolicy { on_none error }", ["TSR301"]),
@@ -156,6 +156,9 @@ def test_prefer_takes_the_left_out_of_the_right() -> None:
     (action,) = built(text).ruleset.rules[0].actions
     assert (action.candidates, action.over) == ({"c"}, {"d"})
     assert [code for code, _ in codes(candidate(name="c") + "rule r { op matmul; prefer c over c }\n")] == ["TSR308"]
+    # A right side that nobody is in to begin with is the same mistake, said once; beside somebody it is doubtful only.
+    assert [code for code, _ in codes(candidate(name="c") + "rule r { op matmul; prefer c over tier hand_tuned }\n")] == ["TSR308"]
+    assert [code for code, _ in codes(candidate(name="c") + candidate(name="d") + "rule r { op matmul; prefer c over d, tier hand_tuned }\n")] == ["TSR322"]
 
 
 def test_a_test_has_a_request_for_each_round() -> None:
