@@ -25,9 +25,12 @@ from tessera_rules.declined import Declined
 from tessera_rules.errors import ArbiterError, UsageError
 from tessera_rules.machine.base import Machine
 from tessera_rules.machine.local import LocalMachine
-from tessera_rules.model.request import DEFAULT_ALIGN, Request
 from tessera_rules.model.values import Candidate, Ruleset
-from tessera_rules.oracle.first_use import Proof, prove_first_use
+from tessera_rules.oracle.keys import declared, request_key
+from tessera_rules.oracle.ledger import Ledger
+from tessera_rules.oracle.proof import Proof
+from tessera_rules.oracle.prove import Subject, prove_on
+from tessera_rules.oracle.variants import Admission
 from tessera_rules.oracle.reference import reference_result
 
 QUARANTINE_AFTER = 3
@@ -36,8 +39,12 @@ QUARANTINE_AFTER = 3
 
 @define(eq=False)
 class Proofs:
-    """What was found of candidates, by candidate, its bytes and the request: private to both. Shared by reloaded rules."""
+    """What was found of candidates, by candidate, its bytes and the request: private to both. Shared by reloaded rules.
 
+    Here for the next call; ``ledger`` has what outlives the process.
+    """
+
+    ledger: Ledger = field(factory=Ledger)
     _found: dict[Any, Proof] = field(factory=dict)
     _failures: dict[Any, int] = field(factory=dict)
     _lock: threading.Lock = field(factory=threading.Lock)
@@ -62,24 +69,6 @@ class Proofs:
         return self._failures.get(key, 0) >= QUARANTINE_AFTER
 
 
-def request_key(request: Request, candidate: Candidate) -> Any:
-    """Return what a proof holds for: op, target, device, dtype, attributes, sizes, who is given, layouts, threads.
-
-    Of an alignment it holds what a kernel can tell apart: all of it where a clause reads it, else whether it is less than a
-    cache line, since an address that differs from call to call would mean a proof at every call.
-    """
-    reads = {key for clause in (*candidate.requires, *candidate.implied) for key in clause.reads}
-    layouts = tuple(
-        sorted(
-            (name, it.align if f"align:{name}" in reads else min(it.align or DEFAULT_ALIGN, DEFAULT_ALIGN), it.strides or (), it.dtype or "")
-            for name, it in request.layouts.items()
-        )
-    )
-    attrs = tuple(sorted((name, repr(value)) for name, value in request.attrs.items()))
-    dims = tuple(sorted(request.dims.items()))
-    return request.op.name, request.target, request.device, request.dtype, attrs, dims, tuple(sorted(request.given)), layouts, request.threads
-
-
 def dispatch(
     ruleset: Ruleset,
     machine: Machine,
@@ -102,6 +91,11 @@ def dispatch(
     if not isinstance(machine, LocalMachine) or not isinstance(machine.binder, Bindings):
         raise UsageError("kernels run on this machine, and a stated one only decides", hint="leave the stated machine out")
     op = find_op(ruleset, op_name)
+    if op.span.source in ruleset.untrusted_sources:
+        raise ArbiterError(
+            f"op {op.name} comes from rules that nobody named ({op.span.source.name}), so that its reference does not run",
+            hint="name them with --rules, or list their folder in TSR_TRUST",
+        )
     fitted = bind_operands(op, positional, named, None, target, threads=threads, allow=allow, require=require, device=device)
     fitted = evolve(fitted, request=evolve(fitted.request, threads=fitted.request.threads or machine.threads))
     if fitted.request.target not in ruleset.targets:
@@ -130,6 +124,10 @@ class _Call:
 
     def run(self) -> tuple[Any, Execution]:
         """Go through the race until somebody delivers; without anybody the reference does, under its own name."""
+        if self.verify != self.ruleset.policy.verify:
+            self.ruleset = evolve(self.ruleset, policy=evolve(self.ruleset.policy, verify=self.verify))
+        if self.verify == "ahead":
+            self._recall()
         while True:
             decision = decide(self.ruleset, self.fitted.request, self.machine, force=self.force, proofs=self.known)
             if decision.winner is None:
@@ -148,13 +146,11 @@ class _Call:
 
     def _attempt(self, candidate: Candidate) -> tuple[Any] | None:
         """Return the result of a candidate, or None where it did not deliver (then it is known, and the next is tried)."""
-        device_facts = self.machine.devices(self.ruleset.targets[candidate.target])
-        index = self.fitted.request.device
-        bound = self.bindings.bind(candidate, device_facts[index] if index < len(device_facts) else None)
+        bound = self._bound(candidate)
         if isinstance(bound, Unbound):
             self._out(candidate, "unavailable", bound.reason)
             return None
-        key = (candidate.name, bound.digest, request_key(self.fitted.request, candidate))
+        key = (candidate.name, bound.digest, declared(candidate), request_key(self.fitted.request, candidate))
         if self.proofs.quarantined(key):
             self._out(candidate, "quarantined", f"it failed {QUARANTINE_AFTER} times at run time on this request")
             return None
@@ -162,14 +158,36 @@ class _Call:
             return None
         return self._delivered(candidate, bound, key)
 
+    def _bound(self, candidate: Candidate) -> Bound | Unbound:
+        device_facts = self.machine.devices(self.ruleset.targets[candidate.target])
+        index = self.fitted.request.device
+        return self.bindings.bind(candidate, device_facts[index] if index < len(device_facts) else None)
+
+    def _recall(self) -> None:
+        """Where proofs are made ahead nothing is proved now: what is known of those who may serve is all that there is."""
+        request, ledger = self.fitted.request, self.proofs.ledger
+        for candidate in self.ruleset.for_op(request.op.name, request.target):
+            if not ledger.store.names(candidate.name) or not Admission(self.ruleset, self.machine, candidate)(request):
+                continue
+            bound = self._bound(candidate)
+            proof = None if isinstance(bound, Unbound) else ledger.known(bound, request, self.machine) or ledger.structure(bound, request, self.machine)
+            if proof is not None:
+                self._take(candidate, proof)
+
     def _is_proved(self, candidate: Candidate, bound: Bound, key: Any) -> bool:
-        proof = None if self.verify == "always" else self.proofs.get(key)
+        if self.verify == "ahead":
+            return True  # decide() has said `unproved` already where there is no proof
+        proof = self.proofs.get(key)
         if proof is None:
-            if self.verify == "ahead":
-                return True  # decide() has said `unproved` already where there is no proof
             self.progress(f"proving {candidate.name}")
-            proof = prove_first_use(bound, self.fitted.arrays, self.fitted.request)
+            proof = self.proofs.ledger.proved(bound, self.ruleset, self.machine, self.fitted.request, self.fitted.arrays, self.progress)
             self.proofs.keep(key, proof)
+        if self.verify == "always" and proof.outcome == "verified":
+            proof = prove_on(Subject(bound, self.ruleset, self.machine), self.fitted.request, self.fitted.arrays)
+        return self._take(candidate, proof)
+
+    def _take(self, candidate: Candidate, proof: Proof) -> bool:
+        """Take what is known of a candidate into the race; return whether it is right."""
         self.proved[candidate.name] = proof
         if proof.outcome == "verified":
             self.known[candidate.name] = Proved("verified")
@@ -272,13 +290,6 @@ class _Call:
         )
 
     def _reference(self, decision: Decision) -> tuple[Any, Execution]:
-        if self.ruleset.untrusted and self.fitted.request.op.span.source.name in {
-            self.ruleset.candidates[name].span.source.name for name in self.ruleset.untrusted
-        }:
-            raise ArbiterError(
-                f"the reference of {self.fitted.request.op.name} comes from rules that nobody named, and does not run",
-                hint="name them with --rules, or list their folder in TSR_TRUST",
-            )
         results = reference_result(self.fitted.request, self.fitted.arrays)
         first = next(iter(self.fitted.arrays.values()))
         given = self.out if isinstance(self.out, tuple) else (self.out,) if self.out is not None else None

@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from attrs import define, field
@@ -35,15 +34,8 @@ from tessera_rules.model.values import Candidate, PythonBinding, Ruleset
 
 def this_machine(ruleset: Ruleset, like: LocalMachine | None = None) -> LocalMachine:
     """Return this machine for the candidates of a ruleset. With ``like`` what that one found out is kept where it still holds."""
-    bindings, untrusted = Bindings(ruleset), untrusted_sources(ruleset)
+    bindings, untrusted = Bindings(ruleset), ruleset.untrusted_sources
     return LocalMachine(bindings, untrusted) if like is None else like.with_binder(bindings, untrusted)
-
-
-def untrusted_sources(ruleset: Ruleset) -> frozenset[str]:
-    """Return the names of the files of candidates that are not trusted, and of all files in their folders."""
-    files = {each.span.source for name, each in ruleset.candidates.items() if name in ruleset.untrusted}
-    folders = {str(Path(each.path).resolve().parent) for each in files if each.path}
-    return frozenset(each.name for each in ruleset.sources if each in files or (each.path and str(Path(each.path).resolve().parent) in folders))
 
 
 @define(eq=False)

@@ -25,6 +25,7 @@ from tessera_rules.machine.fingerprint import Fingerprint, fingerprint
 from tessera_rules.machine.probe_text import ProbeKey, UnsetVariable, expanded, split_key
 from tessera_rules.machine.shared_objects import find_library, forget_loader_cache
 from tessera_rules.model.values import Candidate, PythonBinding, Target
+from tessera_rules.source import Source
 
 SMOKE_SECONDS = 60.0
 """Time limit of a smoke probe, which may have to import a large package first."""
@@ -54,12 +55,12 @@ class Binder(Protocol):
 class LocalMachine:
     """Answers for this machine. ``binder`` binds candidates; without one, bindings count as bound and no smoke probe holds.
 
-    ``untrusted`` names sources (as `Source.name`) whose targets are not asked for facts. One lock a question: two threads
+    ``untrusted`` holds sources whose targets are not asked for facts. One lock a question: two threads
     that ask the same wait for one answer.
     """
 
     binder: Binder | None = None
-    untrusted: Collection[str] = ()
+    untrusted: Collection[Source] = ()
     probe_seconds: float = PROBE_SECONDS
     smoke_seconds: float = SMOKE_SECONDS
     stated: bool = False
@@ -85,7 +86,7 @@ class LocalMachine:
             if self.binder is not None:
                 self.binder.forget()
 
-    def with_binder(self, binder: Binder, untrusted: Collection[str] = ()) -> LocalMachine:
+    def with_binder(self, binder: Binder, untrusted: Collection[Source] = ()) -> LocalMachine:
         """Return this machine with another binder, such as that of reloaded rules. Answers are shared; those about a candidate
         are asked anew where its binding differs.
         """  # fmt: skip
@@ -111,7 +112,7 @@ class LocalMachine:
         provider = target.provider
         if provider is None:
             return ({},), f"target {target.name} is always there"
-        if target.span.source.name in self.untrusted:
+        if target.span.source in self.untrusted:
             return (), f"{target.span.source.name} was found, not named, so that {provider.path} is not asked"
         key = f"{target.name} {provider.path}"
         found = self._devices.get(key)

@@ -201,4 +201,5 @@ def _ruleset(
         digest=digest.hexdigest(),
         registered={pair: tuple(found) for pair, found in registered.items()},
         untrusted=frozenset(each.name for each in candidates.values() if each.span.source in untrusted),
+        untrusted_sources=frozenset(untrusted),
     )

@@ -52,6 +52,8 @@ class Loader:
     files: list[nodes.File] = field(factory=list)
     done: set[str] = field(factory=set)
     sources: dict[str, Source] = field(factory=dict)
+    edges: dict[str, set[str]] = field(factory=dict)
+    """By file: the files that it uses."""
     instead: Mapping[str, str] = field(factory=dict)
     """Texts in place of what files hold, by path as the load names it: what `--fix` would write."""
 
@@ -79,6 +81,7 @@ class Loader:
                 continue
             there, there_shown = found
             real = os.path.realpath(there)
+            self.edges.setdefault(key, set()).add(real)
             if any(real == each for each, _ in chain):
                 self._cycle(chain, real, use)
             elif real not in self.done:
@@ -86,6 +89,17 @@ class Loader:
                 if used is not None:
                     open_files.append((real, used, iter(used.uses)))
                     chain.append((real, use))
+
+    def reached(self, roots: Collection[str]) -> set[str]:
+        """Return files and all that they use, however indirectly."""
+        found: set[str] = set()
+        stack = list(roots)
+        while stack:
+            here = stack.pop()
+            if here not in found:
+                found.add(here)
+                stack += self.edges.get(here, ())
+        return found
 
     def _parse(self, path: Path, shown: str, use: nodes.Use | None = None) -> nodes.File | None:
         real = os.path.realpath(path)
@@ -206,7 +220,7 @@ def load(
     """Return the ruleset of files and folders, with every finding; never raises for what stands in a file.
 
     ``texts`` adds sources by name, after the files (no edition line needed); declarations of those named in ``replace``
-    take the place of earlier ones. Candidates of files below ``untrusted`` paths are marked so.
+    take the place of earlier ones. Files of ``untrusted`` paths, and files that only those use, are marked as not trusted.
     ``instead`` holds texts by path (as `Source.path` has it) that count in place of what those files hold.
     Raises `UsageError` for a path that cannot be read.
     """
@@ -231,14 +245,19 @@ def _load(
     paths: Sequence[str | Path], texts: Mapping[str, str], replace: Collection[str], untrusted: Collection[str | Path], instead: Mapping[str, str]
 ) -> Loaded:
     loader = Loader(instead=instead)
+    distrusted = [os.path.realpath(path) for path in untrusted]
+    trusted: set[str] = set()
     for path in paths:
         given = Path(path)
         if not given.exists():
             folder = given.parent if given.parent.is_dir() else Path()
             near = nearest(given.name, [each.name for each in folder.iterdir()])
             raise UsageError(f"{path}: no such file or folder", hint=f"did you mean '{folder / near}'?" if near else None)
+        believed = not any(_within(os.path.realpath(given), each) for each in distrusted)
         for file in rule_files(given):
             loader.add(file, str(file))
+            if believed and not any(_within(os.path.realpath(file), each) for each in distrusted):
+                trusted.add(os.path.realpath(file))
     replacing: list[Source] = []
     for name, text in texts.items():
         source = Source(name, text)
@@ -249,10 +268,19 @@ def _load(
             found = loader._resolve(use, parsed)
             if found is not None:
                 loader.add(*found)
+                trusted.add(os.path.realpath(found[0]))
         loader.files.append(parsed)
         if name in replace:
             replacing.append(source)
-    distrusted = [os.path.realpath(path) for path in untrusted]
-    sources = [source for real, source in loader.sources.items() if any(real == each or real.startswith(each + os.sep) for each in distrusted)]
+    sources: list[Source] = []
+    if distrusted:
+        # The rules that ship are this program's own, whoever uses them.
+        shipped = os.path.realpath(rules_folder())
+        believable = loader.reached(trusted)
+        sources = [source for real, source in loader.sources.items() if real not in believable and not _within(real, shipped)]
     ruleset = build(loader.files, loader.findings, replacing, sources)
     return Loaded(ruleset, loader.findings.sorted(), tuple(loader.files))
+
+
+def _within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

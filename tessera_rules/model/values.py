@@ -375,6 +375,9 @@ class Ruleset:
     digest: str
     registered: Mapping[tuple[str, str], tuple[Candidate, ...]]
     untrusted: frozenset[str] = frozenset()
+    """The candidates that nobody named: decided upon, never probed, bound or run."""
+    untrusted_sources: frozenset[Source] = frozenset()
+    """The files that these come from: their targets are not asked, their references do not run."""
 
     def for_op(self, op: str, target: str) -> tuple[Candidate, ...]:
         """Return the candidates that are registered for an op on a target, in declaration order."""

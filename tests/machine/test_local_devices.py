@@ -82,7 +82,7 @@ def test_a_provider_is_asked_once(target, tmp_path: Path) -> None:  # type: igno
 def test_a_provider_of_rules_that_nobody_named_is_not_asked(target, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     log = tmp_path / "asked"
     each = target(f"open({str(log)!r}, 'a').write('x'); return {{'units': 1}}")
-    machine = LocalMachine(untrusted=[each.span.source.name])
+    machine = LocalMachine(untrusted=[each.span.source])
     assert machine.devices(each) == ()
     assert "was found, not named" in machine.why_no_device(each)
     assert not log.exists()
