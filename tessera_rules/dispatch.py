@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from tessera_rules.arbiter.decide import decide
 from tessera_rules.arbiter.decision import Decision, Verdict
@@ -69,6 +69,20 @@ class Proofs:
         return self._failures.get(key, 0) >= QUARANTINE_AFTER
 
 
+@frozen(eq=False)
+class Served:
+    """A dispatch that the next one alike may repeat without asking anybody: nobody degraded or delegated, no guard looked at the data.
+
+    ``key`` is what the proof holds for. ``execution`` is what is told of it.
+    """
+
+    candidate: Candidate
+    bound: Bound
+    key: Any
+    fitted: Operands
+    execution: Execution
+
+
 def dispatch(
     ruleset: Ruleset,
     machine: Machine,
@@ -86,8 +100,13 @@ def dispatch(
     verify: str | None = None,
     out: Any = None,
     progress: Callable[[str], None] | None = None,
+    served: Callable[[Served], None] | None = None,
+    failed: tuple[Served, Declined | KernelFailed] | None = None,
 ) -> tuple[Any, Execution]:
-    """Return the result of an op over arrays, and who made it. See `Arbiter.run_traced`."""
+    """Return the result of an op over arrays, and who made it. See `Arbiter.run_traced`.
+
+    ``served`` is told where the next call alike may be the same; ``failed`` is such a call that did not deliver this time.
+    """
     if not isinstance(machine, LocalMachine) or not isinstance(machine.binder, Bindings):
         raise UsageError("kernels run on this machine, and a stated one only decides", hint="leave the stated machine out")
     op = find_op(ruleset, op_name)
@@ -101,6 +120,9 @@ def dispatch(
     if fitted.request.target not in ruleset.targets:
         raise UsageError(f"the operands lie where target '{fitted.request.target}' computes, which these rules do not declare")
     call = _Call(ruleset, machine, machine.binder, proofs, fitted, force, verify or ruleset.policy.verify, out, progress or (lambda _: None))
+    call.served = served
+    if failed is not None:
+        call.not_delivered(failed[0].candidate, failed[0].key, failed[1])
     return call.run()
 
 
@@ -121,6 +143,8 @@ class _Call:
     degraded: list[Degraded] = field(factory=list)
     delegated: dict[str, Verdict] = field(factory=dict)
     proved: dict[str, Proof] = field(factory=dict)
+    served: Callable[[Served], None] | None = None
+    _delivery: tuple[Bound, Any] | None = None
 
     def run(self) -> tuple[Any, Execution]:
         """Go through the race until somebody delivers; without anybody the reference does, under its own name."""
@@ -140,7 +164,18 @@ class _Call:
                 return self._reference(decision)
             found = self._attempt(self.ruleset.candidates[name])
             if found is not None:
-                return found[0], self._execution(decision, name)
+                execution = self._execution(decision, name)
+                self._tell(execution)
+                return found[0], execution
+
+    def _tell(self, execution: Execution) -> None:
+        """Tell of a dispatch that may be repeated as it is."""
+        assert execution.candidate is not None
+        candidate = self.ruleset.candidates[execution.candidate]
+        plain = not self.degraded and not self.delegated and candidate.guard is None and self.verify != "always"
+        if plain and self.served is not None and self._delivery is not None:
+            bound, key = self._delivery
+            self.served(Served(candidate, bound, key, self.fitted, execution))
 
     # ---- the winner ----
 
@@ -197,13 +232,19 @@ class _Call:
         return False
 
     def _delivered(self, candidate: Candidate, bound: Bound, key: Any) -> tuple[Any] | None:
-        request = self.fitted.request
         try:
-            return (bound.call(self.fitted.arrays, request, out=self.out, views=self.fitted.views),)
-        except Declined as problem:
-            word, reason = "declined", problem.reason
-        except KernelFailed as problem:
-            word, reason = "failed", problem.reason
+            found = (bound.call(self.fitted.arrays, self.fitted.request, out=self.out, views=self.fitted.views),)
+        except (Declined, KernelFailed) as problem:
+            self.not_delivered(candidate, key, problem)
+            return None
+        self._delivery = bound, key
+        return found
+
+    def not_delivered(self, candidate: Candidate, key: Any, problem: Declined | KernelFailed) -> None:
+        """Take a candidate out that declined or failed at run, as the policy has it. Raises `ArbiterError` where that is an error."""
+        request, reason = self.fitted.request, problem.reason
+        word = "declined" if isinstance(problem, Declined) else "failed"
+        if word == "failed":
             self.proofs.failed(key)
         self.degraded.append(Degraded(candidate.name, word, reason))
         policy = self.ruleset.policy.on_decline
@@ -213,7 +254,6 @@ class _Call:
         if policy == "reference":
             for other in self.ruleset.for_op(request.op.name, request.target):
                 self.known.setdefault(other.name, Proved("unverified", self._verdict(other, "outranked", "a decline goes to the reference by the policy")))
-        return None
 
     # ---- guards ----
 
