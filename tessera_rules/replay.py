@@ -9,6 +9,7 @@ import platform
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -27,6 +28,7 @@ from tessera_rules.machine.local import LocalMachine
 from tessera_rules.model.values import NativeBinding
 from tessera_rules.report.document import plain
 from tessera_rules.report.run import Tried, run_document
+from tessera_rules.resources import rules_folder, rules_folder_at
 from tessera_rules.session import Arbiter, open_arbiter
 from tessera_rules.trial import run_words
 
@@ -55,6 +57,7 @@ def save(path: Path, arbiter: Arbiter, tried: Tried, force: str | None) -> None:
         "force": force,
         "seed": tried.seed,
         "paths": [str(_inside(each)) for each in arbiter.paths],
+        "std": str(_inside(rules_folder())),
         "texts": dict(arbiter.texts),
         "dtypes": {name: word_of(x.dtype) for name, x in tried.operands.items() if x is not None},
         "versions": versions(),
@@ -87,7 +90,11 @@ def replay(path: Path, progress: Callable[[str], None] | None = None) -> Replaye
     """
     with tempfile.TemporaryDirectory(prefix="tsr-replay-") as folder:
         meta, arrays = _unpack(path, Path(folder))
-        arbiter = open_arbiter([Path(folder) / "files" / each for each in meta["paths"]], texts=meta["texts"])
+        files = Path(folder) / "files"
+        shipped = files / meta["std"]
+        # What the saved run took from std/ is in the bundle, and counts there in place of what this installation ships.
+        with rules_folder_at(shipped) if shipped.is_dir() else nullcontext():
+            arbiter = open_arbiter([files / each for each in meta["paths"]], texts=meta["texts"])
         words = dict(word.split("=", 1) for word in meta["words"].split() if "=" in word)
         request = bind_words(arbiter.ruleset, meta["op"], meta["target"], words, arbiter.machine)
         operands = {name: place(array, request, name) for name, array in arrays.items()}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -24,10 +27,28 @@ def resource(kind: str) -> Path:
     return _PACKAGE / "_data" / kind
 
 
+_INSTEAD: ContextVar[Path | None] = ContextVar("shipped rules", default=None)
+
+
 def rules_folder() -> Path:
     """Return the folder of the rules that ship, which ``use "std/…"`` starts from.
 
     >>> rules_folder().name
     'rules'
     """
-    return resource("rules")
+    return _INSTEAD.get() or resource("rules")
+
+
+@contextmanager
+def rules_folder_at(folder: Path) -> Iterator[None]:
+    """Let another folder be that of the rules that ship: a saved run brings those that it was made with.
+
+    >>> with rules_folder_at(Path("/saved/rules")):
+    ...     rules_folder().as_posix()
+    '/saved/rules'
+    """
+    token = _INSTEAD.set(folder)
+    try:
+        yield
+    finally:
+        _INSTEAD.reset(token)
