@@ -18,6 +18,7 @@ from tessera_rules.arbiter.decide import decide
 from tessera_rules.arbiter.decision import Decision
 from tessera_rules.arbiter.execution import Execution
 from tessera_rules.arbiter.request import bind_words
+from tessera_rules.batch import Decisions, decide_many
 from tessera_rules.bind.bindings import this_machine
 from tessera_rules.diagnostic import Finding
 from tessera_rules.dispatch import Proofs, dispatch
@@ -108,6 +109,29 @@ class Arbiter:
         request = bind_words(self.ruleset, op, target or self.only_target(op), words, self.machine)
         assumed = None if assume is None else frozenset(assume)
         return decide(self.ruleset, request, self.machine, force=self._force(force, op, request.target), assume_available=assumed)
+
+    def decide_many(
+        self,
+        op: str,
+        target: str | None = None,
+        *,
+        dims: Mapping[str, Any],
+        force: str | None = None,
+        assume: Collection[str] | None = (),
+        **words: Any,
+    ) -> Decisions:
+        """Return the decisions on every request of some sizes: ``dims`` has integers or arrays of them that broadcast together.
+
+        The rest is as in `decide`, and so is each answer; see `Decisions` for how they are told.
+
+        >>> import numpy as np
+        >>> many = load().decide_many("matmul", "x86", dims={"M": np.arange(3), "N": 4, "K": 4}, dtype="f32", force="reference")
+        >>> many.winners.tolist()
+        [-1, -1, -1]
+        """
+        where = target or self.only_target(op)
+        assumed = None if assume is None else frozenset(assume)
+        return decide_many(self.ruleset, self.machine, op, where, dims, words, self._force(force, op, where), assumed)
 
     def run(self, op: str, *operands: Any, target: str | None = None, **named: Any) -> Any:
         """Return the result of an op: an array of the kind that came in, or a tuple of them.

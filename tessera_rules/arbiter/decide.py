@@ -43,9 +43,9 @@ def decide(
     the policy makes that an error; `OperandError` for a device that is not there; `UsageError` for a name that nobody has.
     """
     for name in sorted((assume_available or frozenset()) | assume_unavailable):
-        _known(ruleset, name, "assumed")
+        check_known(ruleset, name, "assumed")
     if force is not None and force != REFERENCE:
-        _registered(ruleset, request, force)
+        check_registered(ruleset, request, force)
     situation = Situation(ruleset, request, machine, assume_available, assume_unavailable, proofs, measured)
     return decide_situation(situation, force)
 
@@ -68,14 +68,15 @@ def is_empty(situation: Situation) -> bool:
     return bool(shapes) and all(0 in shape for shape in shapes)
 
 
-def _known(ruleset: Ruleset, name: str, what: str) -> Candidate:
+def check_known(ruleset: Ruleset, name: str, what: str) -> Candidate:
+    """Return a candidate by name. Raises `UsageError` with the nearest name."""
     candidate = ruleset.candidates.get(name)
     if candidate is None:
         raise UsageError(f"there is no candidate '{name}' to be {what}", hint=did_you_mean(name, ruleset.candidates, "candidate"))
     return candidate
 
 
-def _registered(ruleset: Ruleset, request: Request, name: str) -> None:
+def check_registered(ruleset: Ruleset, request: Request, name: str) -> None:
     """Raise where a forced name is no candidate of the request's op and target."""
     here = [candidate.name for candidate in ruleset.for_op(request.op.name, request.target)]
     if name in here:

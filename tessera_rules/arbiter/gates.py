@@ -108,8 +108,8 @@ def require(situation: Situation, candidate: Candidate) -> Iterator[Outcome]:
         from tessera_rules.arbiter.uses import uses_outcomes
 
         yield from uses_outcomes(situation, candidate, lookup)
-    yield from _closed_world(candidate, request)
-    yield _precision(candidate, request)
+    yield from closed_world(candidate, request)
+    yield precision(candidate, request)
     yield _workspace(situation, candidate, lookup)
     policy = situation.ruleset.policy
     for promise in sorted(request.require | policy.require):
@@ -117,7 +117,8 @@ def require(situation: Situation, candidate: Candidate) -> Iterator[Outcome]:
             yield reasons.no_promise(candidate, promise, "request" if promise in request.require else "policy")
 
 
-def _closed_world(candidate: Candidate, request: Request) -> Iterator[Outcome]:
+def closed_world(candidate: Candidate, request: Request) -> Iterator[Outcome]:
+    """Does it name every attribute and optional operand that is not as by default?"""
     for name, value in request.attrs.items():
         if name not in candidate.named and not same_value(value, request.op.attrs[name].default):
             yield reasons.closed_world(candidate, name, value, operand=False)
@@ -137,7 +138,8 @@ def same_value(one: Any, two: Any) -> bool:
     return isinstance(one, bool) is isinstance(two, bool) and bool(one == two)
 
 
-def _precision(candidate: Candidate, request: Request) -> Outcome:
+def precision(candidate: Candidate, request: Request) -> Outcome:
+    """Does what it computes in hold every value of the request's dtype?"""
     computes = candidate.computes
     if computes is None or computes in request.allow:
         return None

@@ -80,7 +80,7 @@ class Vectorized:
     def __call__(self, values: Mapping[str, Any]) -> Answers:
         """Return the answers for values by fact key: arrays that broadcast together, or one value for all requests."""
         shape = np.broadcast_shapes(*(value.shape for value in values.values() if isinstance(value, np.ndarray)))
-        batch = _Batch(values)
+        batch = Batch(values)
         with np.errstate(all="ignore"):
             column = batch.condition(self.term)
         failed = np.broadcast_to(column.failed, shape)
@@ -90,7 +90,7 @@ class Vectorized:
     def column(self, values: Mapping[str, Any]) -> Column:
         """Return the values of a term of any type."""
         with np.errstate(all="ignore"):
-            return _Batch(values).evaluate(self.term)
+            return Batch(values).evaluate(self.term)
 
 
 def compile_vectorized(condition: Clause | Term) -> Vectorized:
@@ -103,14 +103,19 @@ MAX_ARRAY_DEPTH = 100
 
 
 @define
-class _Batch:
+class Batch:
+    """One batch of requests. A term met again, as the same object, is not computed again; ``given`` has facts that are columns."""
+
     values: Mapping[str, Any]
     exact_elements: int = 0
+    given: Mapping[str, Column] = field(factory=dict)
     _facts: dict[str, Column] = field(factory=dict, init=False)
+    _known: dict[int, Column] = field(factory=dict, init=False)
 
     # ---- terms ----
 
     def evaluate(self, term: Term) -> Column:
+        """Return the column of a term."""
         if isinstance(term, Const):
             return Column(term.value)
         if isinstance(term, Fact):
@@ -118,6 +123,12 @@ class _Batch:
                 self._facts[term.key] = self._fact(term)
             return self._facts[term.key]
         assert isinstance(term, Apply)
+        known = self._known.get(id(term))
+        if known is None:
+            known = self._known[id(term)] = self._apply(term)
+        return known
+
+    def _apply(self, term: Apply) -> Column:
         if term.depth > MAX_ARRAY_DEPTH:
             return self._interpreted(term)
         match term.op:
@@ -171,11 +182,21 @@ class _Batch:
         return self._each(operators.boolean, [column]) if column.array else FAILED
 
     def _fact(self, fact: Fact) -> Column:
+        if fact.key in self.given:
+            column = self.given[fact.key]
+            plain = column.values if column.array else None
+            return (
+                column if plain is not None and plain.dtype == np.int64 else self._array(plain, fact) if plain is not None else self._one(column.values, fact)
+            )
         if fact.key not in self.values:
             return FAILED
         value = self.values[fact.key]
         if isinstance(value, np.ndarray):
             return self._array(value, fact)
+        return self._one(value, fact)
+
+    @staticmethod
+    def _one(value: Any, fact: Fact) -> Column:
         try:
             return Column(typed(value, fact.type, fact.shown))
         except ClauseError:
