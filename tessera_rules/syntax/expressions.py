@@ -327,10 +327,14 @@ class ExpressionBuilder:
         return source
 
     def misplaced_tuples(self, begin: int) -> None:
-        """Report the tuples from an offset on that stand in no loop's list."""
+        """Report the tuples from an offset on that stand in no loop's list, unless that list is what could not be read."""
         if self._tuples:
+            text = self.source.text
             for made in [each for each in self._tuples.values() if each.span.start >= begin]:
-                self._limit(codes.MISPLACED.at(made.span, "a tuple stands only in the list of a `for`", hint="write a list: [a, b]"))
+                broken = any(made.span.start < offset and "\n" not in text[made.span.start : offset].strip() for offset in self.damage)
+                open_at_end = (each.span for finding in self.findings[-1:] if finding.code == codes.END_OF_FILE.code for each in finding.related)
+                if not broken and not any(each.start < made.span.start and each.text == "[" for each in open_at_end):
+                    self._limit(codes.MISPLACED.at(made.span, "a tuple stands only in the list of a `for`", hint="write a list: [a, b]"))
                 del self._tuples[id(made)]
 
     # ---- patterns ----------------------------------------------------------------------------------------------------

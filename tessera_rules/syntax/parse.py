@@ -9,15 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tessera_rules.diagnostic import Finding, Related, sort_key
+from tessera_rules.nearest import nearest
 from tessera_rules.source import Source, Span
 from tessera_rules.syntax import codes, nodes
 from tessera_rules.syntax.builder import EDITION, Builder, Edition
+from tessera_rules.syntax.messages import DECLARATIONS
 from tessera_rules.syntax.parser import Parser
 from tessera_rules.syntax.read import check_text
 from tessera_rules.syntax.recovery import Recovering
 
 MAX_DECLARATIONS = 100_000
 
+# The first word, or an empty place where something else stands first.
+_FIRST_WORD = re.compile(r"(?:\s|#[^\n]*)*+(\w*)")
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|(#[^\n]*)')
 
 
@@ -81,7 +85,10 @@ def _parse(source: Source, *, whole: bool) -> tuple[nodes.File, tuple[Finding, .
         entries = Recovering(builder).run() or []
     findings += _first_of_each(builder.findings, entries)
     editions = [each for each in entries if isinstance(each, Edition)]
-    findings += _edition_findings(source, entries, editions, whole)
+    if editions:
+        findings += _edition_findings(entries, editions)
+    elif whole:
+        findings = _without_edition(source, findings)
     if builder.declarations > MAX_DECLARATIONS:
         findings.append(codes.TOO_MANY.at(Span(source, 0, 0), f"{builder.declarations:,} declarations, the limit is {MAX_DECLARATIONS:,}"))
     file = nodes.File(
@@ -123,16 +130,25 @@ def _first_of_each(findings: list[Finding], entries: list[object]) -> list[Findi
     return kept
 
 
-def _edition_findings(source: Source, entries: list[object], editions: list[Edition], whole: bool) -> list[Finding]:
+def _without_edition(source: Source, findings: list[Finding]) -> list[Finding]:
+    """Add that there is no edition line, once: a line that was meant for one and is spelt otherwise is the same mistake."""
+    hint = "write `tessera 1` as the first line"
+    match = _FIRST_WORD.match(source.text)
+    assert match is not None
+    start, end = match.span(1)
+    word = source.text[start:end]
+    line = source.text.find("\n", start) if "\n" in source.text[start:] else len(source.text)
+    if word == "tessera" and any(start <= each.span.start <= line for each in findings):
+        return findings  # the number is what is wrong with it, as reported
+    if nearest(word, ("tessera", *DECLARATIONS)) in ("tessera", None) or (len(word) > 1 and "tessera".startswith(word)):
+        kept = [each for each in findings if each.span.start != start]
+        return [*kept, codes.NO_EDITION.at(Span(source, start, end), "the file has no edition line", hint=hint)]
+    at = min(len(source.text) - len(source.text.lstrip()), len(source.text))
+    return [*findings, codes.NO_EDITION.at(Span(source, at, at), "the file has no edition line", hint=hint)]
+
+
+def _edition_findings(entries: list[object], editions: list[Edition]) -> list[Finding]:
     found: list[Finding] = []
-    if not editions:
-        if whole:
-            start = len(source.text) - len(source.text.lstrip())
-            hint = "write `tessera 1` as the first line"
-            found.append(
-                codes.NO_EDITION.at(Span(source, min(start, len(source.text)), min(start, len(source.text))), "the file has no edition line", hint=hint)
-            )
-        return found
     first = editions[0]
     if entries[0] is not first:
         found.append(codes.EDITION.at(first.span, "the edition stands first in the file", hint="move this line up"))

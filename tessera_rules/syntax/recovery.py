@@ -10,6 +10,8 @@ import re
 from bisect import bisect_left
 from typing import Any
 
+from attrs import evolve
+
 from tessera_rules.syntax import nodes
 from tessera_rules.syntax.builder import Builder
 from tessera_rules.syntax.lexer import BAD, DEEP, END, SEP
@@ -71,7 +73,7 @@ class Recovering(Parser):
         if kind == END:
             if self._silent_from < len(lexer.text) or lexer.open_braces():
                 self._silent_from = len(lexer.text)
-                self.builder.report_at(self.reporter.end_of_file(), self._damage_place())
+                self._end_too_early()
             return self._close_all(lexer.start)
         if self._interrupted():
             return True
@@ -97,6 +99,17 @@ class Recovering(Parser):
             return True
         self._skip()
         return True
+
+    def _end_too_early(self) -> None:
+        """Report that the text ends too early; where its last words are a mistake already, as in a string cut off, that one says so too."""
+        finding = self.reporter.end_of_file()
+        reported = self.builder.findings
+        text = self.lexer.text.rstrip()
+        if reported and reported[-1].span.end > len(text) - len(text[-100:].split()[-1] if text else ""):
+            reported[-1] = evolve(reported[-1], related=(*reported[-1].related, *finding.related))
+            self.builder.hurt(self._damage_place())
+        else:
+            self.builder.report_at(finding, self._damage_place())
 
     def _mended_brace(self, kind: str) -> bool:
         """Go on where a `{` is missing, doubled, or has something before it: what is in the block is read all the same."""
@@ -209,17 +222,34 @@ class Recovering(Parser):
         return state is not None and "ERROR_ITEM" in self.actions[state]
 
     def _in_clauses(self, states: list[int]) -> bool:
-        """Whether the innermost list around a state holds clauses."""
+        """Whether the innermost list around a state holds clauses; a block that is closed is around nothing."""
+        closed = 0
         for position in range(len(states), 0, -1):
+            mark = self._brace(position - 2)
+            if mark == "}":
+                closed += 1
+            if closed:
+                closed -= mark == "{"
+                continue
             for stand_in in STAND_INS:
                 if stand_in in self.actions[states[position - 1]]:
                     return stand_in == "ERROR_CLAUSE"
         return False
 
+    def _brace(self, position: int) -> str:
+        """Return the brace that a value is, or an empty text."""
+        value = self.values[position] if position >= 0 else None
+        mark = self.lexer.text[value[0] : value[1]] if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], int) else ""
+        return mark if mark in ("{", "}") else ""
+
     def _pop_to_stand_in(self, limit: int) -> tuple[str, list[Any], int]:
         """Drop what is half-read; return the stand-in that fits then, what was dropped, and where it begins."""
         dropped: list[Any] = []
-        while (stand_in := self._stand_in()) is None:
+        closed = 0
+        while (stand_in := self._stand_in()) is None or closed:
+            # What stands in a block that is closed is read; the broken piece is what that block belongs to.
+            mark = self._brace(len(self.values) - 1)
+            closed += (mark == "}") - (mark == "{" and closed > 0)
             self.states.pop()
             self.ends.pop()
             dropped.append(self.values.pop())

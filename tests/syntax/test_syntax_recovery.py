@@ -217,3 +217,36 @@ def test_documentation_and_tuples_stand_where_they_may() -> None:
     assert places("predicate p = a in [(1, 2)]") == [("TSR106", 1, 21)]
     assert places("predicate p = f(a=1, 2)") == [("TSR106", 1, 22)]
     assert places('candidate c { bind native "l" symbol "f" symbol "g" () }') == [("TSR106", 1, 42)]
+
+
+@pytest.mark.parametrize("name", ["candidate", "for", "prose", "test"])
+def test_D16_a_file_that_is_cut_off_anywhere_has_one_mistake(name: str) -> None:
+    text = next(path for path in EXAMPLES if path.stem == name).read_text(encoding="utf-8")
+    for end in range(len(text)):
+        found = [(each.code, each.message) for each in parse(Source("t", text[:end]))[1] if each.severity == "error"]
+        assert len(found) <= 1, (text[max(0, end - 60) : end], found)
+
+
+@pytest.mark.parametrize("line", ["tesera 1", "Tessera 1", "tessera", 'tessera "1"', "tessera 1.0", "tessera v1", "edition 1", '{"a": 1}'])
+def test_D16_an_edition_line_that_is_misspelt_is_one_mistake(line: str) -> None:
+    found = parse(Source("t", f"# rules\n{line}\npredicate p = true\n"))[1]
+    assert [(each.code in ("TSR001", "TSR018"), each.span.line) for each in found] == [(True, 2)]
+
+
+def test_D16_a_word_that_begins_nothing_and_no_edition_are_two_mistakes() -> None:
+    found = parse(Source("t", "candiate c {\n  tier emitted\n}\n"))[1]
+    assert sorted(each.code for each in found) == ["TSR001", "TSR018"]
+
+
+@pytest.mark.parametrize("after", ["els d", "e", ")", "else 5", "elsed"])
+def test_D16_a_mistake_after_a_closed_block_is_not_looked_for_in_it(after: str) -> None:
+    text = f"candidate c {{\n  guard {{ amax(q) <= 5.0 }} {after}\n  op x\n}}\npredicate p = true\n"
+    file, found = parse_items(Source("t", text))
+    assert [(each.code, each.span.line) for each in found] == [("TSR001", 2)]
+    assert len(file.items) == 2
+
+
+@pytest.mark.parametrize("list_", ["[(1, 2), (3 4)]", "[(1, 2), (3, 4)"])
+def test_D16_tuples_of_a_list_that_cannot_be_read_are_not_misplaced(list_: str) -> None:
+    text = f'test "x" {{\n  for (a, b) in {list_}\n  request m on c {{ M a }}\n  expect x\n}}\n'
+    assert [code for code, _, _ in places(text)] == ["TSR001"]
