@@ -6,7 +6,6 @@ a request, takes the decision, proves the winner at first use and runs it (`disp
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -22,12 +21,11 @@ from tessera_rules.batch import Decisions, decide_many
 from tessera_rules.bind.bindings import this_machine
 from tessera_rules.diagnostic import Finding
 from tessera_rules.dispatch import Proofs, dispatch
-from tessera_rules.errors import UsageError
 from tessera_rules.forced import environment_force
 from tessera_rules.log import Log
 from tessera_rules.machine.base import Machine
 from tessera_rules.machine.local import LocalMachine
-from tessera_rules.machine.stated import parse_machine
+from tessera_rules.machine.stated import parse_machine, read_machine
 from tessera_rules.model.load import Loaded
 from tessera_rules.model.load import load as load_rules
 from tessera_rules.model.values import Ruleset
@@ -70,11 +68,7 @@ def _machine(machine: Machine | Mapping[str, Any] | str | os.PathLike[str] | Non
     if machine is None or isinstance(machine, LocalMachine):
         return this_machine(ruleset, machine)
     if isinstance(machine, str | os.PathLike):
-        try:
-            document = json.loads(Path(machine).read_text(encoding="utf-8-sig"))
-        except (OSError, ValueError, RecursionError) as problem:
-            raise UsageError(f"machine '{machine}' cannot be read: {problem}", hint="tsr probe --json > box.json writes one") from None
-        return parse_machine(document, str(machine))
+        return read_machine(machine)
     return parse_machine(machine, "machine") if isinstance(machine, Mapping) else machine
 
 

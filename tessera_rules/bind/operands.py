@@ -10,6 +10,7 @@ from attrs import define, field, frozen
 from tessera_rules.arbiter.request import check_request
 from tessera_rules.arbiter.words import value_of
 from tessera_rules.bind.arrays import ArrayView, view
+from tessera_rules.bind.memory import check_reach
 from tessera_rules.compile.evaluate import UNKNOWN, ClauseError, evaluate
 from tessera_rules.compile.operators import shown
 from tessera_rules.errors import OperandError
@@ -59,6 +60,8 @@ def bind_operands(
     """
     given, values = _sorted(op, positional, named or {}, attrs or {})
     views = {name: view(x, name) for name, x in given.items()}
+    for name, it in views.items():
+        check_reach(name, it)
     typed = _attributes(op, values)
     dims = _Shapes(op, views, typed).bind()
     dtype = _dtype(op, views)

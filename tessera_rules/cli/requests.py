@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 
@@ -54,13 +53,9 @@ def machine_of(path: str | None, ruleset: Ruleset) -> Machine:
 
         return this_machine(ruleset)
     from tessera_rules.cli.rules import readable
-    from tessera_rules.machine.stated import parse_machine
+    from tessera_rules.machine.stated import read_machine
 
-    try:
-        document = json.loads(readable(path).read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"--machine '{path}' cannot be read: {error}", hint="tsr probe --json > box.json writes one") from None
-    return parse_machine(document, path)
+    return read_machine(readable(path))
 
 
 def assumed(groups: Sequence[Sequence[str]]) -> frozenset[str] | None:

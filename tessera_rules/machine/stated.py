@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen
@@ -148,6 +151,15 @@ def parse_machine(document: Any, name: str) -> StatedMachine:
     'linux'
     """
     return _machine(Reader(document, name))
+
+
+def read_machine(path: str | os.PathLike[str]) -> StatedMachine:
+    """Return the machine that a file states. Raises `UsageError` for a file that cannot be read or states none."""
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as problem:
+        raise UsageError(f"machine '{os.fspath(path)}' cannot be read: {problem}", hint="tsr probe --json > box.json writes one") from None
+    return parse_machine(document, os.fspath(path))
 
 
 def _machine(reader: Reader) -> StatedMachine:
