@@ -33,6 +33,21 @@ class Dispatch:
 
 
 @define(eq=False)
+class Tally:
+    """Counts dispatches of one kind, and puts them into the ring."""
+
+    _ring: deque[Dispatch]
+    count: int = 0
+    _lock: threading.Lock = field(factory=threading.Lock)
+
+    def add(self, noted: Dispatch) -> None:
+        """Count one."""
+        self._ring.append(noted)
+        with self._lock:
+            self.count += 1
+
+
+@define(eq=False)
 class Log:
     """Counts every dispatch by op, target and tag. Safe from many threads; reading costs the writers nothing.
 
@@ -43,6 +58,7 @@ class Log:
 
     _ring: deque[Dispatch] = field(factory=lambda: deque(maxlen=RING))
     _counts: dict[tuple[str, str, str, Word], int] = field(factory=dict)
+    _tallies: dict[tuple[str, str, str], Tally] = field(factory=dict)
     _lock: threading.Lock = field(factory=threading.Lock)
     _path: str | None = None
     _stream: TextIO | None = None
@@ -50,25 +66,29 @@ class Log:
 
     def record(self, request: Request, execution: Execution) -> None:
         """Note what became of a dispatch."""
-        delegated = tuple(each.candidate for each in execution.decision.verdicts if each.verdict == "delegated")
-        noted = Dispatch(request, execution.tag, tuple(each.candidate for each in execution.degraded), delegated)
+        noted = self.noted(request, execution)
         op, target = request.op.name, request.target
         with self._lock:
             self._ring.append(noted)
             self._count(op, target, execution.tag, "no_candidate" if execution.decision.criterion == "none" else "won")
             for name in noted.degraded:
                 self._count(op, target, name, "degraded")
-            for name in delegated:
+            for name in noted.delegated:
                 self._count(op, target, name, "delegated")
         path = os.environ.get("TSR_LOG")
         if path:
             self._write(path, noted, execution)
 
-    def won(self, op: str, target: str, tag: str) -> None:
-        """Count one dispatch that nothing else is to be said of: what the warm path calls."""
-        key = (op, target, tag, "won")
+    def noted(self, request: Request, execution: Execution) -> Dispatch:
+        """Return what the ring keeps of a dispatch."""
+        delegated = tuple(each.candidate for each in execution.decision.verdicts if each.verdict == "delegated")
+        return Dispatch(request, execution.tag, tuple(each.candidate for each in execution.degraded), delegated)
+
+    def tally(self, op: str, target: str, tag: str) -> Tally:
+        """Return what counts dispatches that a candidate won and of which nothing else is to be said: the warm path's."""
+        key = (op, target, tag)
         with self._lock:
-            self._counts[key] = self._counts.get(key, 0) + 1  # type: ignore[index,arg-type]
+            return self._tallies.setdefault(key, Tally(self._ring))
 
     def _count(self, op: str, target: str, tag: str, word: Word) -> None:
         key = (op, target, tag, word)
@@ -76,7 +96,11 @@ class Log:
 
     def totals(self) -> Iterator[tuple[tuple[str, str, str, Word], int]]:
         """Yield ``(op, target, tag, word)`` with how often, sorted."""
-        yield from sorted(self._counts.items())
+        counts = dict(self._counts)
+        for (op, target, tag), tally in tuple(self._tallies.items()):
+            if tally.count:
+                counts[op, target, tag, "won"] = counts.get((op, target, tag, "won"), 0) + tally.count
+        yield from sorted(counts.items())
 
     def recent(self) -> list[Dispatch]:
         """Return the last dispatches, oldest first."""

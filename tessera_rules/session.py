@@ -29,7 +29,12 @@ from tessera_rules.machine.stated import parse_machine, read_machine
 from tessera_rules.model.load import Loaded
 from tessera_rules.model.load import load as load_rules
 from tessera_rules.model.values import Ruleset
+from tessera_rules.prepare import Prepared, exactly, make_prepared
 from tessera_rules.resources import rules_folder
+
+
+KEPT_READY = 1024
+"""Calls, told apart by op, target and attributes, that `Arbiter.run` keeps ready."""
 
 
 def load(
@@ -85,6 +90,7 @@ class Arbiter:
     untrusted: Collection[Path] = ()
     proofs: Proofs = field(factory=Proofs)
     log: Log = field(factory=Log)
+    _ready: dict[Any, Prepared] = field(factory=dict, init=False, repr=False)
 
     def decide(
         self,
@@ -155,10 +161,13 @@ class Arbiter:
         ``verify`` overrides the policy (``first_use``, ``always``, ``never``); ``progress`` hears what takes its time.
         Raises `OperandError` for operands that are none of the op, `ArbiterError` for a force that is refused, wrong or fails.
         """
-        where = target or self.only_target(op)
-        known = self.ruleset.ops.get(op)
-        if known is not None and "out" in known.attrs and isinstance(out, str):
+        if isinstance(out, str) and op in self.ruleset.ops and "out" in self.ruleset.ops[op].attrs:
             named, out = {**named, "out": out}, None  # an attribute of that name; an array is where the result goes
+        if progress is None:
+            found = self._ready_for(op, target, named, (force, verify, threads, device, tuple(allow), tuple(require)))
+            if found is not None:
+                return found[0].traced(*operands, out=out, **found[1])
+        where = target or self.only_target(op)
         result, execution = dispatch(
             self.ruleset,
             self.machine,
@@ -178,6 +187,61 @@ class Arbiter:
         )
         self.log.record(execution.decision.request, execution)
         return result, execution
+
+    def prepare(
+        self,
+        op: str,
+        *,
+        target: str | None = None,
+        force: str | None = None,
+        verify: str | None = None,
+        assume: Collection[str] | None = (),
+        **words: Any,
+    ) -> Prepared:
+        """Return an op with its structure fixed, for loops: called on operands it runs, `Prepared.decide` answers for sizes.
+
+        ``words`` are the request's but for its dimensions: ``dtype``, attributes, ``given``, ``threads``, ``allow`` …. Raises
+        `OperandError` and `UsageError` where they do not fit.
+
+        >>> ready = load().prepare("matmul", target="x86", dtype="f32")
+        >>> ready.decide(33, 77, 129).tag == ready.decide(M=33, N=77, K=129).decision.tag
+        True
+        """
+        assumed = None if assume is None else frozenset(assume)
+        where = target or self.only_target(op)
+        made = make_prepared(self.ruleset, self.machine, self.proofs, self.log, op, where, words, force=force, verify=verify, assume=assumed)
+        made.request  # noqa: B018  the caller's mistakes are said here
+        return made
+
+    def _ready_for(self, op: str, target: str | None, named: Mapping[str, Any], rest: tuple[Any, ...]) -> tuple[Prepared, Mapping[str, Any]] | None:
+        """Return what runs an op with these attributes, from before where there is one, and the operands that are named.
+
+        None where the op is not known, or an attribute's value cannot be told from another.
+        """
+        attrs: Mapping[str, Any] = {}
+        given: Mapping[str, Any] = named
+        try:
+            if named:
+                operands = self.ruleset.ops[op].operands
+                attrs = {name: value for name, value in named.items() if name not in operands}
+                given = {name: value for name, value in named.items() if name in operands}
+                key: Any = (op, target, rest, tuple([(name, exactly(value)) for name, value in attrs.items()]))
+            else:
+                key = (op, target, rest)
+            found = self._ready.get(key)
+        except (TypeError, KeyError):
+            return None
+        if found is None:
+            if op not in self.ruleset.ops:
+                return None
+            force, verify, threads, device, allow, require = rest
+            words = {**attrs, "threads": threads, "device": device, "allow": allow, "require": require}
+            where = target or self.only_target(op)
+            found = make_prepared(self.ruleset, self.machine, self.proofs, self.log, op, where, words, force=force, verify=verify)
+            if len(self._ready) >= KEPT_READY:
+                self._ready.clear()
+            self._ready[key] = found
+        return found, given
 
     def declare(self, text: str, replace: bool = False, name: str | None = None) -> Arbiter:
         """Return a new `Arbiter` with more rules. With ``replace`` a declaration of a known name takes its place.

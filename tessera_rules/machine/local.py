@@ -21,6 +21,7 @@ from tessera_rules.compile.operators import ClauseError, typed
 from tessera_rules.machine.asking import PROBE_SECONDS, call, cpu_flag, distribution, isolated
 from tessera_rules.machine.base import Answer
 from tessera_rules.machine.cpu import cpu, usable_cores
+from tessera_rules.machine.epoch import EPOCH
 from tessera_rules.machine.fingerprint import Fingerprint, fingerprint
 from tessera_rules.machine.probe_text import ProbeKey, UnsetVariable, expanded, split_key
 from tessera_rules.machine.shared_objects import find_library, forget_loader_cache
@@ -85,6 +86,7 @@ class LocalMachine:
             forget_loader_cache()
             if self.binder is not None:
                 self.binder.forget()
+            EPOCH.advance()
 
     def with_binder(self, binder: Binder, untrusted: Collection[Source] = ()) -> LocalMachine:
         """Return this machine with another binder, such as that of reloaded rules. Answers are shared; those about a candidate

@@ -1,0 +1,436 @@
+"""Requests made ready: structure once, then a look-up for each decision and each call.
+
+`Prepared.decide` answers for sizes, `Prepared.decide_on` and calling it for operands. What it remembers it remembers by
+exactly what tells requests of its structure apart: sizes; of operands type, shape, strides, dtype and, where it matters, how
+far their addresses are aligned. All of it holds for one epoch (`tessera_rules.machine.epoch`) and the environment that it
+hung on. Whatever was not met before goes the long way, through `dispatch`, and so does whatever that says may not be repeated.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from attrs import define, evolve, field, frozen
+
+from tessera_rules.arbiter.decide import decide
+from tessera_rules.arbiter.decision import Decision
+from tessera_rules.arbiter.execution import Execution
+from tessera_rules.arbiter.facts import RequestFacts
+from tessera_rules.arbiter.request import bind_words, find_op
+from tessera_rules.arbiter.situation import Situation
+from tessera_rules.arbiter.structure import Structure, of_dims, of_operands, settle, typed_values
+from tessera_rules.bind.address import address_of
+from tessera_rules.bind.operands import bind_operands
+from tessera_rules.bind.outcome import KernelFailed
+from tessera_rules.bind.ready import Ready, make_ready
+from tessera_rules.declined import Declined
+from tessera_rules.dispatch import Proofs, Served, dispatch
+from tessera_rules.errors import OperandError
+from tessera_rules.forced import environment_force
+from tessera_rules.log import Log, Tally
+from tessera_rules.machine.base import Machine
+from tessera_rules.machine.epoch import EPOCH, FORCE, LOG, unchanged, variable, variables
+from tessera_rules.model.request import MAX_ALIGN, Request
+from tessera_rules.model.terms import Term, reads
+from tessera_rules.model.values import Candidate, NativeBinding, Op, Ruleset
+
+REMEMBERED = 1 << 16
+"""Decisions that one prepared request remembers, and calls; past that it begins anew."""
+CACHE_LINE = 64
+"""Bytes: alignment beyond it is told apart only where somebody reads it (as in the key of a proof)."""
+_SIGHT = attrgetter("__class__", "shape", "strides", "dtype")
+
+
+@define(eq=False)
+class Choice:
+    """Who runs: a candidate's name, or the reference. Everything that explains it is worked out when it is asked for."""
+
+    winner: str | None
+    tag: str
+    _prepared: Prepared = field(repr=False)
+    _asked: Any = field(repr=False)
+
+    @property
+    def decision(self) -> Decision:
+        """The whole decision, with a verdict for everybody, as the rules and the machine say it now."""
+        return self._prepared.ask(self._asked)
+
+    def explain(self) -> str:
+        """Return who runs and why, and of each of the others why not, as text."""
+        return self.decision.explain()
+
+
+@frozen(eq=False)
+class _Entry:
+    """A call that was served before: how it is made now, and what is told of it."""
+
+    call: Ready
+    served: Served
+    tally: Tally
+    noted: Any
+
+
+@define(eq=False)
+class _State:
+    """What is remembered in one epoch. A thread that holds an old one adds to that one, which nobody reads any more."""
+
+    mark: object
+    forced: Any
+    watched: tuple[tuple[Any, Any], ...]
+    force: str | None
+    mask: int
+    choices: dict[Any, Choice] = field(factory=dict)
+    sights: dict[Any, Choice] = field(factory=dict)
+    calls: dict[Any, dict[tuple[int, ...], _Entry]] = field(factory=dict)
+    count: int = 0
+    by_sizes: Structure | None = None
+    by_operands: dict[Any, Structure] = field(factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is still what is to be gone by."""
+        return self.mark is EPOCH.mark and variable(FORCE) is self.forced and (not self.watched or unchanged(self.watched))
+
+    def room(self, memory: dict[Any, Any]) -> None:
+        """See that a memory does not grow without end."""
+        if len(memory) >= REMEMBERED:
+            memory.clear()
+
+
+_LEVELS = {mask: tuple(min(low & -low, mask + 1) if low else mask + 1 for low in range(mask + 1)) for mask in (CACHE_LINE - 1, MAX_ALIGN - 1)}
+"""From the low bits of an address to its alignment."""
+
+
+@define(eq=False)
+class Prepared:
+    """An op on a target with its structure fixed. Safe to use from many threads at once.
+
+    ``words`` is the request but for its dimensions; ``attrs`` is what operands are called with. Made by `Arbiter.prepare`.
+    """
+
+    ruleset: Ruleset
+    machine: Machine
+    proofs: Proofs
+    log: Log
+    op: Op
+    target: str | None
+    words: Mapping[str, Any]
+    force: str | None = None
+    verify: str | None = None
+    assume: frozenset[str] | None = frozenset()
+    _state: _State = field(init=False, repr=False)
+    _lock: threading.Lock = field(factory=threading.Lock, init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._state = self._new_state()
+
+    # ---- decisions ---------------------------------------------------------------------------------------------------
+
+    def decide(self, *sizes: int, **named: int) -> Choice:
+        """Return who runs for sizes, in the order of the op's dimensions or by name.
+
+        Raises `OperandError` for sizes that the op does not take, `ArbiterError` as `Arbiter.decide` does; with sizes that
+        are not given it answers where they do not matter, with the tag ``undecided`` else.
+        """
+        state = self._state
+        if not named and state.mark is EPOCH.mark and variable(FORCE) is state.forced and (not state.watched or unchanged(state.watched)):
+            found = state.choices.get(sizes)
+            if found is not None:
+                return found
+        return self._decided(sizes, named)
+
+    def _decided(self, sizes: tuple[int, ...], named: Mapping[str, int]) -> Choice:
+        state, dims = self._fresh(), self.op.dims
+        if named:
+            by_name = {**dict(zip(dims, sizes, strict=False)), **named}
+            if len(by_name) != len(sizes) + len(named):
+                twice = next(name for name in named if name in tuple(dims)[: len(sizes)])
+                raise OperandError(f"dimension '{twice}' of {self.op.name} is given by position and by name")
+            if len(by_name) < len(dims) or any(name not in dims for name in by_name):
+                return self._asked(by_name)
+            sizes = tuple([by_name[name] for name in dims])
+            known = state.choices.get(sizes)
+            if known is not None:
+                return known
+        elif len(sizes) != len(dims):
+            if len(sizes) > len(dims):
+                raise OperandError(f"{self.op.name} has {len(dims)} dimensions, and {len(sizes)} sizes are given", hint=f"they are {', '.join(dims)}")
+            return self._asked(dict(zip(dims, sizes, strict=False)))
+        tag = self._structure(state).winner(*sizes) if state.force is None else None
+        if tag is None:
+            choice = self._asked(dict(zip(dims, sizes, strict=True)))
+        else:
+            choice = Choice(None if tag == "reference" else tag, tag, self, sizes)
+        state.room(state.choices)
+        state.choices[sizes] = choice
+        return choice
+
+    def _asked(self, asked: Any) -> Choice:
+        decision = self.ask(asked)
+        return Choice(decision.winner, decision.tag, self, asked)
+
+    def ask(self, asked: Mapping[str, int] | Sequence[int] | Request) -> Decision:
+        """Return the whole decision of the arbiter for sizes, by name or in order, or for a request."""
+        if isinstance(asked, Request):
+            request = asked
+        else:
+            sizes = asked if isinstance(asked, Mapping) else dict(zip(self.op.dims, asked, strict=True))
+            request = bind_words(self.ruleset, self.op.name, self.target, {**self.words, **sizes}, self.machine)
+        return decide(self.ruleset, request, self.machine, force=self._forced(), assume_available=self.assume)
+
+    def decide_on(self, *operands: Any) -> Choice:
+        """Return who runs for operands, in the op's order. Nothing runs, and no guard is asked."""
+        state = self._state
+        if state.holds:
+            try:
+                key: Any = tuple(map(_SIGHT, operands))
+                if state.mask != CACHE_LINE - 1:
+                    key = (key, *self._levels(state, operands))
+                found = state.sights.get(key)
+            except (AttributeError, TypeError):
+                found = None
+            if found is not None:
+                return found
+        return self._sighted(operands)
+
+    def _levels(self, state: _State, operands: Sequence[Any]) -> tuple[int, ...]:
+        """Return the alignments of arrays. Raises `TypeError` for what is no plain array."""
+        mask, levels = state.mask, _LEVELS[state.mask]
+        if any(type(x) is not np.ndarray for x in operands):
+            raise TypeError
+        return tuple([levels[address_of(x) & mask] for x in operands])
+
+    def _sighted(self, operands: Sequence[Any]) -> Choice:
+        state, words = self._fresh(), self.words
+        promised = {name: words[name] for name in ("allow", "require") if name in words}
+        request = bind_operands(
+            self.op, operands, None, self.attrs, self.target, threads=words.get("threads"), device=words.get("device", 0), **promised
+        ).request
+        self._same_dtype(request)
+        request = evolve(request, threads=request.threads or self.machine.threads)
+        tag = None
+        if state.force is None:
+            structure = self._operand_structure(state, request)
+            values = typed_values(structure, RequestFacts(request))
+            tag = None if values is None else structure.winner(*values)
+        choice = self._asked(request) if tag is None else Choice(None if tag == "reference" else tag, tag, self, request)
+        if all(type(x) is np.ndarray for x in operands):
+            key: Any = tuple(map(_SIGHT, operands))
+            state.room(state.sights)
+            state.sights[key if state.mask == CACHE_LINE - 1 else (key, *self._levels(state, operands))] = choice
+        return choice
+
+    def _structure(self, state: _State) -> Structure:
+        found = state.by_sizes
+        if found is None:
+            request = self.request
+            found = state.by_sizes = settle(Situation(self.ruleset, request, self.machine, self.assume), of_dims)
+        return found
+
+    def _operand_structure(self, state: _State, request: Request) -> Structure:
+        """Return the structure of operands; their own dtypes, where the op leaves a choice, are part of it."""
+        own = {name: evolve(layout, align=None, strides=None) for name, layout in request.layouts.items() if layout.dtype is not None}
+        key = (request.dtype, request.given, request.target, request.device, tuple(sorted((name, layout.dtype or "") for name, layout in own.items())))
+        found = state.by_operands.get(key)
+        if found is None:
+            bare = evolve(request, dims={}, layouts=own)
+            found = state.by_operands[key] = settle(Situation(self.ruleset, bare, self.machine, self.assume), of_operands)
+        return found
+
+    @property
+    def request(self) -> Request:
+        """The request but for its dimensions. Raises `UsageError` and `OperandError` for words that do not fit."""
+        return bind_words(self.ruleset, self.op.name, self.target, self.words, self.machine)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes among the words."""
+        return {name: value for name, value in self.words.items() if name in self.op.attrs}
+
+    def _same_dtype(self, request: Request) -> None:
+        stated = self.words.get("dtype")
+        if stated is not None and request.dtype != self.request.dtype:
+            raise OperandError(f"the operands of {self.op.name} are {request.dtype}, and it is prepared for {self.request.dtype}")
+
+    # ---- calls -------------------------------------------------------------------------------------------------------
+
+    def __call__(self, *operands: Any, out: Any = None, **named: Any) -> Any:
+        """Return the result of the op over operands, as `Arbiter.run` does."""
+        return self.traced(*operands, out=out, **named)[0]
+
+    def traced(self, *operands: Any, out: Any = None, **named: Any) -> tuple[Any, Execution]:
+        """Return the result and who made it, as `Arbiter.run_traced` does. Optional operands go by position or name."""
+        state = self._state
+        if out is None and state.holds:
+            if named:
+                operands, named = self._in_order(operands, named)
+            try:
+                known = state.calls.get(tuple(map(_SIGHT, operands))) if not named else None
+            except (AttributeError, TypeError):
+                known = None
+            if known is not None:
+                mask, levels = state.mask, _LEVELS[state.mask]
+                addresses = [address_of(x) for x in operands]
+                entry = known.get(tuple([levels[address & mask] for address in addresses]))
+                if entry is not None:
+                    try:
+                        result = entry.call(operands, addresses)
+                    except (Declined, KernelFailed) as problem:
+                        state.calls.clear()
+                        return self._dispatched(operands, named, None, (entry.served, problem))
+                    except OperandError:
+                        return self._dispatched(operands, named, None)
+                    if variable(LOG) is None:
+                        entry.tally.add(entry.noted)
+                    else:
+                        self.log.record(entry.served.fitted.request, entry.served.execution)
+                    return result, entry.served.execution
+        return self._dispatched(operands, named, out)
+
+    def _in_order(self, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return operands by position where those by name just go on, or None stands for nothing."""
+        rest = dict(named)
+        for name in tuple(self.op.operands)[len(operands) :]:
+            if name not in rest:
+                break
+            operands = (*operands, rest.pop(name))
+        return (operands, {}) if not rest else (operands, rest)
+
+    def _dispatched(
+        self, operands: tuple[Any, ...], named: Mapping[str, Any], out: Any, failed: tuple[Served, Declined | KernelFailed] | None = None
+    ) -> tuple[Any, Execution]:
+        """Go the long way, and remember what may be repeated."""
+        state, words = self._fresh(), self.words
+        arrays = tuple(each for each in operands)
+        if words.get("dtype") is not None:
+            self._same_dtype(bind_operands(self.op, operands, named, self.attrs, self.target).request)
+
+        def served(it: Served) -> None:
+            if not named and all(type(x) is np.ndarray for x in arrays):
+                self._remember(state, arrays, it)
+
+        result, execution = dispatch(
+            self.ruleset,
+            self.machine,
+            self.proofs,
+            self.op.name,
+            self.target,
+            operands,
+            {**self.attrs, **named},
+            force=state.force,
+            allow=words.get("allow", ()),
+            require=words.get("require", ()),
+            threads=words.get("threads"),
+            device=words.get("device", 0),
+            verify=self.verify,
+            out=out,
+            served=served if out is None else None,
+            failed=failed,
+        )
+        self.log.record(execution.decision.request, execution)
+        return result, execution
+
+    def _remember(self, state: _State, operands: tuple[Any, ...], it: Served) -> None:
+        names = tuple(self.op.operands)[: len(operands)]
+        request = it.fitted.request
+        assert request.threads is not None
+        ready = make_ready(it.bound, request, it.fitted.arrays, names, request.threads)
+        if ready is None:
+            ready = lambda given, _: it.bound.call(dict(zip(names, given, strict=True)), request)  # noqa: E731
+        entry = _Entry(ready, it, self.log.tally(self.op.name, request.target, it.execution.tag), self.log.noted(request, it.execution))
+        if state.count >= REMEMBERED:
+            state.calls.clear()
+            state.count = 0
+        state.count += 1
+        # The operands as they are now: an address is all that a kernel is given besides.
+        state.calls.setdefault(tuple(map(_SIGHT, operands)), {})[self._levels(state, operands)] = entry
+
+    # ---- what it hangs on ----------------------------------------------------------------------------------------------
+
+    def _fresh(self) -> _State:
+        """Return the state of this epoch."""
+        state = self._state
+        if not state.holds:
+            with self._lock:
+                if not self._state.holds:
+                    self._state = self._new_state()
+                state = self._state
+        return state
+
+    def _new_state(self) -> _State:
+        mark, forced = EPOCH.mark, variable(FORCE)
+        names, aligned = _hangs_on(self.ruleset, self.op.name, self.target)
+        return _State(mark, forced, variables(names), self._forced(), (MAX_ALIGN if aligned else CACHE_LINE) - 1)
+
+    def _forced(self) -> str | None:
+        if self.force is not None or self.target is None:
+            return self.force
+        return environment_force(self.ruleset, self.op.name, self.target)
+
+
+def _hangs_on(ruleset: Ruleset, op: str, target: str | None) -> tuple[Collection[str], bool]:
+    """Return the environment variables that clauses about an op read, and whether one reads an alignment."""
+    ops = _with_used(ruleset, op)
+    keys = frozenset[str]()
+    for (of, on), candidates in ruleset.registered.items():
+        if of in ops and target in (None, on):
+            keys = keys.union(*(reads(term) for candidate in candidates for term in _terms(candidate)))
+    for rule in ruleset.rules:
+        keys = keys.union(*(clause.reads for (of, on), clause in rule.conditions.items() if of in ops and target in (None, on)))
+    names = {key.removeprefix("probe:env:") for key in keys if key.startswith("probe:env:")}
+    return names, any(key.startswith("align:") for key in keys)
+
+
+def _with_used(ruleset: Ruleset, op: str) -> set[str]:
+    """Return an op and all whose winners its candidates run."""
+    found, pending = {op}, [op]
+    while pending:
+        of = pending.pop()
+        used = {each.op for candidate in ruleset.candidates.values() if candidate.op == of for each in candidate.uses}
+        pending += used - found
+        found |= used
+    return found
+
+
+def _terms(candidate: Candidate) -> list[Term]:
+    clauses = [*candidate.requires, *candidate.implied, *candidate.available, *candidate.avoid]
+    if candidate.guard is not None:
+        clauses += candidate.guard.clauses
+    found = [clause.term for clause in clauses] + [term for term in (candidate.cost, candidate.workspace) if term is not None]
+    for used in candidate.uses:
+        found += [*used.dims.values(), *used.attrs.values()]
+    if isinstance(candidate.bind, NativeBinding):
+        found += [argument.value for argument in candidate.bind.arguments if argument.value is not None]
+    return found
+
+
+def exactly(value: Any) -> Any:
+    """Return what is equal for attribute values that are the same, type and sign of zero included. Raises `TypeError` for what has no hash.
+
+    >>> exactly(1) == exactly(True), exactly(0.0) == exactly(-0.0), exactly(["relu"]) == exactly(["relu"])
+    (False, False, True)
+    """
+    if isinstance(value, list | tuple):
+        return (type(value), *map(exactly, value))
+    return (type(value), value) if value or not isinstance(value, float) else (float, str(value))
+
+
+def make_prepared(
+    ruleset: Ruleset,
+    machine: Machine,
+    proofs: Proofs,
+    log: Log,
+    op: str,
+    target: str | None,
+    words: Mapping[str, Any],
+    *,
+    force: str | None = None,
+    verify: str | None = None,
+    assume: frozenset[str] | None = frozenset(),
+) -> Prepared:
+    """Return a prepared request. Raises `UsageError` for an op that is not declared."""
+    return Prepared(ruleset, machine, proofs, log, find_op(ruleset, op), target, dict(words), force, verify, assume)
