@@ -26,13 +26,15 @@ from tessera_rules.errors import ArbiterError, UsageError
 from tessera_rules.machine.base import Machine
 from tessera_rules.machine.local import LocalMachine
 from tessera_rules.model.values import Candidate, Ruleset
+from tessera_rules.nearest import did_you_mean
 from tessera_rules.oracle.keys import declared, request_key
 from tessera_rules.oracle.ledger import Ledger
 from tessera_rules.oracle.proof import Proof
 from tessera_rules.oracle.prove import Subject, prove_on
-from tessera_rules.oracle.variants import Admission
 from tessera_rules.oracle.reference import reference_result
+from tessera_rules.oracle.variants import Admission
 
+VERIFY = ("first_use", "always", "never", "ahead")
 QUARANTINE_AFTER = 3
 """Failures at run time for one key after which a candidate is not tried again there."""
 
@@ -149,7 +151,7 @@ class _Call:
     def run(self) -> tuple[Any, Execution]:
         """Go through the race until somebody delivers; without anybody the reference does, under its own name."""
         if self.verify != self.ruleset.policy.verify:
-            self.ruleset = evolve(self.ruleset, policy=evolve(self.ruleset.policy, verify=self.verify))
+            self.ruleset = evolve(self.ruleset, policy=evolve(self.ruleset.policy, verify=_verify_word(self.verify)))
         if self.verify == "ahead":
             self._recall()
         while True:
@@ -340,6 +342,13 @@ class _Call:
         else:
             made = tuple(as_kind(result, first) for result in results)
         return (made[0] if len(made) == 1 else made), Execution(None, "reference", decision, tuple(self.degraded))
+
+
+def _verify_word(word: str) -> Any:
+    """Return a word of the policy's ``verify``. Raises `UsageError` for another."""
+    if word not in VERIFY:
+        raise UsageError(f"verify={word} is none of {', '.join(VERIFY)}", hint=did_you_mean(word, VERIFY, "word"))
+    return word
 
 
 class DataFacts:
