@@ -13,6 +13,7 @@ from tessera_rules.model.build_candidate import CandidateBuilder
 from tessera_rules.model.build_op import build_op, build_target
 from tessera_rules.model.build_rule import RuleBuilder, build_policy
 from tessera_rules.model.build_test import TestBuilder
+from tessera_rules.model.causes import words_lost
 from tessera_rules.model.expand import Declared, Expander
 from tessera_rules.model.loops import declared_text, fill, name_text
 from tessera_rules.model.report import Findings
@@ -55,6 +56,7 @@ class Names:
 def build(files: Sequence[nodes.File], findings: Findings, replacing: Collection[Source] = (), untrusted: Collection[Source] = ()) -> Ruleset:
     """Return the ruleset of parsed files (in load order). What is wrong goes to ``findings``; the rest is built all the same."""
     names = _claim(_expand(files, findings), findings, replacing)
+    findings.lost |= words_lost(each.node for _, each in (*names.of("op"), *names.of("target")) if isinstance(each.node, nodes.Declaration))
     targets: dict[str, Target] = {name: build_target(_node(each), each.loops, findings) for name, each in names.of("target")}
     predicates = {name: PredicateDef(each.node, each.loops) for name, each in names.of("predicate") if isinstance(each.node, nodes.Predicate)}
     ops: dict[str, Op] = {}

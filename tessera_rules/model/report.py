@@ -5,6 +5,7 @@ from __future__ import annotations
 from attrs import define, field
 
 from tessera_rules.diagnostic import Finding, sort_key
+from tessera_rules.model.causes import without_echoes
 
 ELSEWHERE = ("TSR202", "TSR203", "TSR204", "TSR308", "TSR322")
 """Codes of names that another file may declare."""
@@ -15,11 +16,12 @@ class Findings:
     """What has been found so far. A second finding of the same code at the same place (another member of a family) is dropped.
 
     ``incomplete`` says that a file of the load is missing or unreadable: names that nobody declares may be declared there,
-    so nothing is said of them (one cause, one finding).
+    so nothing is said of them (one cause, one finding). ``lost`` are the words of ops and targets that could not be read whole.
     """
 
     found: list[Finding] = field(factory=list)
     incomplete: bool = False
+    lost: frozenset[str] = frozenset()
     _seen: set[tuple[str, int, int]] = field(factory=set)
 
     def add(self, finding: Finding) -> None:
@@ -32,12 +34,5 @@ class Findings:
             self.found.append(finding)
 
     def sorted(self) -> tuple[Finding, ...]:
-        """Return what was found in order, without those on the line of a syntax error: what was made of half a line is the same cause."""
-        lines = {(each.span.source, each.span.line) for each in self.found if each.code.startswith("TSR0") and each.severity == "error"}
-        crowded = any(each.code == "TSR017" for each in self.found)  # more declarations than a load may have, counted twice
-        kept = [
-            each
-            for each in self.found
-            if each.code.startswith("TSR0") or ((each.span.source, each.span.line) not in lines and not (crowded and each.code == "TSR317"))
-        ]
-        return tuple(sorted(kept, key=sort_key))
+        """Return what was found in order, without what only says again what another finding is the cause of."""
+        return tuple(sorted(without_echoes(self.found, self.lost), key=sort_key))

@@ -19,6 +19,8 @@ _FIELD = re.compile(
 _PIECE = re.compile(r'"(?:[^"\\\n]|\\.)*"?|#[^\n]*|[\n;(){}\[\]]')
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*+")
 _SPACE = re.compile(r"[ \t]*")
+# A line that begins so goes on with the one before it.
+_GOES_ON = re.compile(r"[ \t]*(?:(?:and|or|in|not[ \t]+in|like|because|returns|over|with|if|else)(?![A-Za-z0-9_{])|[*/%<>]|==|!=)")
 # How many lines further a bracket that is open at a mistake is looked for: enough for anybody, and never the whole file each time.
 _LOOK_AHEAD = 40
 _PAIRS = {")": "(", "]": "[", "}": "{"}
@@ -83,6 +85,8 @@ def skip_piece(text: str, offset: int, opened: list[str], *, loose: bool = False
         elif mark in ("\n", ";"):
             if mark == "\n" and declaration_begins(text, match.end()):
                 return match.start()
+            if mark == "\n" and not stack and _GOES_ON.match(text, match.end()):
+                continue
             if not stack or (not braces and (mark == ";" or not _closes(text, match.end(), stack))):
                 return match.start()
     return len(text)

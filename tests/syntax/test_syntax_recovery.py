@@ -200,7 +200,7 @@ def test_messages_say_what_was_expected() -> None:
     [
         ("", [("TSR018", 1, 1)]),
         ("predicate p = a", [("TSR018", 1, 1)]),
-        ("# only a comment\n", [("TSR018", 1, 1)]),
+        ("# only a comment\n", [("TSR018", 2, 1)]),
         ("tessera 2\n", [("TSR019", 1, 1)]),
         ("tessera 1\ntessera 1\n", [("TSR019", 2, 1)]),
         ("predicate p = a\ntessera 1\n", [("TSR019", 2, 1)]),
