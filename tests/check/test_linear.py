@@ -26,5 +26,6 @@ def calls(count: int, folder: Path) -> int:
 def test_D20_twice_the_candidates_take_about_twice_the_calls(tmp_path: Path) -> None:
     calls(20, tmp_path)  # imports and tables are made once
     found = [calls(count, tmp_path) for count in (200, 400, 800)]
-    assert found[1] / found[0] < 2.5
-    assert found[2] / found[1] < 2.5
+    # The bar in time is 2.5 to 10,000 candidates (benchmarks/bench_lint.py); counted calls are exact, so less is allowed here.
+    assert found[1] / found[0] < 2.05, found
+    assert found[2] / found[1] < 2.05, found
