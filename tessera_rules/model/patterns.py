@@ -49,12 +49,20 @@ class Matcher:
 
     def matches(self, words: Sequence[str]) -> bool:
         """Whether the whole list matches."""
-        states = self._closure({self._start})
+        states = self.start_states()
         for word in words:
-            states = self._closure({target for state in states for label, target in self._edges[state] if label is ANY_WORD or label == word})
+            states = self.after(states, word)
             if not states:
                 return False
         return _ACCEPT in states
+
+    def start_states(self) -> frozenset[int]:
+        """Return the states before the first word."""
+        return self._closure({self._start})
+
+    def after(self, states: frozenset[int], word: str) -> frozenset[int]:
+        """Return the states that a word leads to; lists that lead to the same ones are matched alike, however they go on."""
+        return self._closure({target for state in states for label, target in self._edges[state] if label is ANY_WORD or label == word})
 
     def shortest(self) -> tuple[str, ...]:
         """Return a shortest list that matches, of the words that the pattern names; every pattern matches some list."""
