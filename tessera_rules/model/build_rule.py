@@ -73,6 +73,8 @@ class RuleBuilder:
 
     def _action(self, item: nodes.ActionField, kind: str, op: str | None, target: str | None, loops: Loops) -> Action | None:
         scope = self._in_scope(op, target)
+        if op not in (None, *self.base.ops) or target not in (None, *self.base.targets):
+            return None  # a scope that nobody knows was reported; who is in it cannot be said
         left, sure = self._select(item.selector, scope, op, target, loops)
         over: frozenset[str] = frozenset()
         if kind == "prefer":

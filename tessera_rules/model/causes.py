@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tessera_rules.diagnostic import Finding
+from tessera_rules.source import Span
 from tessera_rules.syntax import nodes
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -17,6 +18,12 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DECLARED = {"op": "TSR202", "target": "TSR203", "candidate": "TSR204"}
 _NAMELESS = re.compile(r"\s*(op|target|candidate)\s*[^\w\s{]*\s*\{")
 _INSIDE = ("TSR201", "TSR205", "TSR209", "TSR212", "TSR213", "TSR316", "TSR318")
+# Words that begin a field and no declaration: one of them at the top stands behind a brace too many.
+_FIELD = re.compile(
+    "tier|tags|available|requires|computes|honours|guard|avoid|accuracy|cost|bind|packs|uses|workspace|deterministic|batch_invariant"
+    "|operand|result|attr|dtype|dim|check|reference|inout|facts?|when|deny|prefer|force|because|request|expect|assume|order"
+)
+_BLOCK_END = re.compile(r"\n\}")
 _OPEN_BLOCK = ("TSR002", "TSR021")
 
 
@@ -33,6 +40,9 @@ def without_echoes(found: list[Finding], lost: frozenset[str]) -> Iterator[Findi
     headless = {word for each in syntax for word in _WORD.findall(each.span.source.line_text(each.span.line))}
     heads = [_NAMELESS.match(each.span.source.line_text(each.span.line)) for each in syntax]
     nameless = {_DECLARED[head[1]] for head in heads if head is not None}
+    astray = [each.span for each in syntax if each.code == "TSR001" and _FIELD.fullmatch(each.span.text)]
+    lost |= {word for span in astray for word in _WORD.findall(_BLOCK_END.split(span.source.text[span.start :], 1)[0])}
+    beheaded = {id(_last_before(span, found)) for span in astray}
     inside: dict[object, list[int]] = {}
     for each in syntax:
         inside.setdefault(each.span.source, []).append(each.span.start)
@@ -49,6 +59,8 @@ def without_echoes(found: list[Finding], lost: frozenset[str]) -> Iterator[Findi
             continue  # what was made of an expression over several lines, one of them wrong
         elif each.code in nameless or (each.code in _DECLARED.values() and span.text in headless):
             continue  # declared, most likely, where its name could not be read
+        elif id(each) in beheaded:
+            continue  # the field stands behind a `}` too many
         elif each.code in _INSIDE and span.text.rsplit(".", 1)[-1] in lost:
             continue
         elif each.code == "TSR301" and span.source in unclosed and each.related and each.related[0].span == span:
@@ -57,6 +69,12 @@ def without_echoes(found: list[Finding], lost: frozenset[str]) -> Iterator[Findi
             continue  # a text whose own keyword is missing or misspelt
         else:
             yield each
+
+
+def _last_before(span: Span, found: list[Finding]) -> Finding | None:
+    """Return what the last declaration before a place lacks."""
+    before = [each for each in found if each.code == "TSR102" and each.span.source is span.source and each.span.start < span.start]
+    return max(before, key=lambda each: each.span.start, default=None)
 
 
 def _second_text(finding: Finding) -> bool:

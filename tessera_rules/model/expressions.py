@@ -297,7 +297,8 @@ class TermBuilder:
             return member if operator == "in" else self.apply(BOOL, "not", (member,), span)
         kinds = self._peek(left), self._peek(right)
         expected = next((kind for kind in kinds if _wordy(kind)), None)
-        a, b = self.build(left, expected), self.build(right, expected)
+        a = self.build(left, expected or self._meant(left, beside=right))
+        b = self.build(right, expected or self._meant(right, beside=left))
         self._comparable(a, operator, b, span)
         return self.apply(BOOL, COMPARISON[operator], (a, b), span)
 
@@ -313,6 +314,20 @@ class TermBuilder:
             branches = self._peek(expr.value), self._peek(expr.otherwise)
             return next((kind for kind in branches if _wordy(kind)), branches[0])
         return None
+
+    def _meant(self, expr: nodes.Expr, beside: nodes.Expr) -> Type | None:
+        """Return the type that a bare word has somewhere, where the name beside it means nothing: that name is the mistake, not the word."""
+        kind = self._word_type(expr)
+        if kind is None or not isinstance(beside, nodes.NameRef) or self._known(beside.name) or self._word_type(beside) is not None:
+            return None
+        return kind
+
+    def _word_type(self, expr: nodes.Expr) -> Type | None:
+        if not isinstance(expr, nodes.NameRef) or self._known(expr.name):
+            return None
+        attrs = () if self.scope.op is None else self.scope.op.attrs.values()
+        kinds = (attr.type.item if attr.type.kind == "list" and attr.type.item is not None else attr.type for attr in attrs)
+        return DTYPE if canonical(expr.name) is not None else next((kind for kind in kinds if kind.kind == "word" and expr.name in kind.words), None)
 
     def _known(self, name: str) -> bool:
         """Whether a bare name means something here by itself, and not only as a word of the other side."""
@@ -376,7 +391,7 @@ class TermBuilder:
             if not _wordy(kind):
                 kind = next((found for found in map(self._peek, right.items) if _wordy(found)), kind if isinstance(left, nodes.NameRef) else None)
             x = self.build(left, kind if _wordy(kind) else None)
-            items = [self.build(item, kind if _wordy(kind) else None) for item in right.items]
+            items = [self.build(item, kind if _wordy(kind) else self._meant(item, beside=left)) for item in right.items]
             for item, node in zip(items, right.items, strict=True):
                 self._comparable(x, "==", item, node.span)
             return self.apply(BOOL, "in", (x, *items), span)

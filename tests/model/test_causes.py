@@ -56,6 +56,12 @@ def test_the_text_is_right_as_it_stands() -> None:
         ("candidate c {", "candidate {", ("TSR001", 13)),
         ("i64 M, i64 N", "i64 M i64 N", ("TSR001", 19)),
         ("u8 causal)", "u8 causal", ("TSR001", 20)),
+        ("  honours [causal]", "  }\n  honours [causal]", ("TSR001", 19)),
+        ("  dtype a\n", "  }\n  dtype a\n", ("TSR001", 8)),
+        ("rule r { op product", "rule r { op produkt", ("TSR202", 22)),
+        ("rule r { op product  target box", "rule r { op product  target bix", ("TSR203", 22)),
+        ('device.arch == "v1" }', "dype == f32 }", ("TSR201", 17)),
+        ('device.arch == "v1" }', "dype in [f32, f16] }", ("TSR201", 17)),
     ],
 )
 def test_D16_a_mistake_in_a_declaration_is_no_mistake_of_those_who_use_it(right: str, wrong: str, wanted: tuple[str, int]) -> None:
