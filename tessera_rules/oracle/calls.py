@@ -128,6 +128,13 @@ def first_complaint(trial: Trial, again: Trial) -> Trial:
 # ---- memory -------------------------------------------------------------------------------------------------------------
 
 
+class _Bytes:
+    """Memory by address, as NumPy reads it."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.__array_interface__ = {"data": (address, True), "shape": (size,), "typestr": "|u1", "version": 3}
+
+
 @define(eq=False)
 class Guarded:
     """A copy of an array in memory of its own, between guard bytes, with the original's strides and place in a page."""
@@ -146,13 +153,10 @@ class Guarded:
         memory = np.full(high - low + 2 * GUARD_BYTES + 4096, GUARD, dtype=np.uint8)
         address = memory.__array_interface__["data"][0] + GUARD_BYTES
         start = GUARD_BYTES + (low - address) % 4096
+        offset = start
         if source.size:
-            import ctypes
-
-            ctypes.memmove(address - GUARD_BYTES + start, low, high - low)
-            offset = start + source.__array_interface__["data"][0] - low
-        else:
-            offset = start
+            memory[start : start + high - low] = np.asarray(_Bytes(low, high - low))  # gaps too, and elements on top of each other once
+            offset += source.__array_interface__["data"][0] - low
         made: Array = np.ndarray(source.shape, source.dtype, memory, offset, source.strides)
         return Guarded(made, memory, start, high - low, memory[start : start + high - low].tobytes())
 

@@ -131,7 +131,7 @@ class Examiner:
                 allowed.append(budget(self.candidate, request, operands, reference, contract.dtype))
             except ClauseError as problem:
                 raise Refuted(self.proof("mistrusted", f"its accuracy has no value on this request: {problem}", label)) from None
-        return Seen(label, request, dict(operands), tuple(rights), tuple(allowed), exact)
+        return Seen(label, request, dict(operands), references, tuple(rights), tuple(allowed), exact)
 
     def proof(self, outcome: Any, reason: str, label: str, found: Judgement | None = None, signal: str | None = None) -> Proof:
         """Return a proof that one probe decided."""

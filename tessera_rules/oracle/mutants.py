@@ -31,11 +31,12 @@ LOWER = {"f64": "f32", "f32": "bf16", "tf32": "bf16", "f16": "bf16", "bf16": "f8
 
 @frozen(eq=False)
 class Seen:
-    """One probe with what a right result is and how far off it may be."""
+    """One probe with what a right result is, unrounded (``wide``) and as it is compared with, and how far off it may be."""
 
     label: str
     request: Request
     operands: dict[str, Array]
+    wide: tuple[Array, ...]
     references: tuple[Array, ...]
     allowed: tuple[Any, ...]
     exact: bool
@@ -50,7 +51,7 @@ class Seen:
 
     def right(self) -> tuple[Array, ...]:
         """Return the right results, each rounded once."""
-        return tuple(rounded(reference, contract) for reference, contract in zip(self.references, contracts(self.request), strict=True))
+        return tuple(rounded(reference, contract) for reference, contract in zip(self.wide, contracts(self.request), strict=True))
 
     def recomputed(self, operands: dict[str, Array], request: Request | None = None) -> tuple[Array, ...]:
         """Return the right results for other operands or another request."""
@@ -171,7 +172,7 @@ def summed(request: Request) -> list[str]:
 
 
 def _paired(each: Seen) -> Iterator[tuple[Array, Contract]]:
-    return zip(each.references, contracts(each.request), strict=True)
+    return zip(each.wide, contracts(each.request), strict=True)
 
 
 def _on_results(each: Seen, change: Callable[[Array], Array | None]) -> Sequence[Any] | None:

@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 
 from tessera_rules.oracle.probes.draft import Array, Asked, Draft, generic, random_drafts
+from tessera_rules.oracle.probes.products import is_power_of_two
 
 ATTRS: dict[str, tuple[Any, ...]] = {"causal": (True, False), "scale": (0.3125, None), "softcap": (1.5, None), "window": (1, 3, 5, None)}
+TOGETHER: tuple[dict[str, Any], ...] = (
+    {"scale": 0.25}, {"scale": 0.25, "causal": True}, {"scale": 0.25, "window": 5}, {"scale": 0.3125, "causal": True, "window": 4, "softcap": 1.5},
+)  # fmt: skip
 GAP = 160.0
 """How far the score of the key that is picked lies above every other: exp of the difference is 0 in f32, and lost in f64."""
 
@@ -19,7 +23,8 @@ def exact(asked: Asked) -> Iterator[Draft]:
     if asked.attr("softcap") is not None or not asked.dim("Skv") or not asked.dim("Sq"):
         return
     scale = asked.dim("head_dim") ** -0.5 if asked.attr("scale") is None else float(asked.attr("scale"))
-    for label, share in (("permutation exact", 1), ("pairs exact", 2)):
+    # Two keys weigh the same to the last bit only where scaling rounds nothing.
+    for label, share in (("permutation exact", 1), ("pairs exact", 2))[: 1 + is_power_of_two(scale)]:
         picked = picks(asked, scale, share)
         if picked is not None:
             yield Draft(label, {**picked, **_mask(asked, 0.0)}, exact=True)
@@ -54,7 +59,7 @@ def picks(asked: Asked, scale: float, share: int) -> dict[str, Array] | None:
             for query in range(queries):
                 if len(choose[query]):
                     q[batch, head, query] = length * code[place[asked.rng.choice(choose[query])]]
-    return {"q": q, "k": k, "v": asked.odd(asked.shape("v"), asked.precision)}
+    return {"q": q, "k": k, "v": values_of(asked, "v", share)}
 
 
 def _seen(queries: int, keys: int, causal: bool, window: int | None) -> Array:
@@ -64,6 +69,12 @@ def _seen(queries: int, keys: int, causal: bool, window: int | None) -> Array:
     if causal:
         seen = seen & (behind >= 0)
     return seen if window is None else seen & (behind < window)
+
+
+def values_of(asked: Asked, name: str, share: int) -> Array:
+    """Return values with every bit of the dtype in use; where two are averaged, of several sizes, so that their mean is rounded."""
+    values = asked.odd(asked.shape(name), asked.precision)
+    return values if share == 1 else values * np.ldexp(1.0, asked.rng.integers(-3, 1, values.shape))
 
 
 def shared_codes(rng: np.random.Generator, keys: int, depth: int, share: int) -> Array | None:

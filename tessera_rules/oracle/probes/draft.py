@@ -100,7 +100,7 @@ def cast(values: Mapping[str, Array], request: Request) -> dict[str, Array]:
 
 
 def generic(asked: Asked, sample: Any = None) -> dict[str, Array]:
-    """Return random operands: normal floats, small integers, zeros for integer operands of a dtype of their own (often indices).
+    """Return random operands: normal floats, integers over the dtype's range, indices for integer operands of a dtype of their own.
 
     ``sample`` is a reference's ``sample_operands``, which knows better.
     """
@@ -113,7 +113,8 @@ def generic(asked: Asked, sample: Any = None) -> dict[str, Array]:
         if name in known:
             found[name] = np.asarray(known[name])
         elif FORMATS[dtype].kind in ("int", "uint") and operand.dtypes is not None:
-            found[name] = np.zeros(asked.shape(name))
+            # Often indices: numbers that index any dimension.
+            found[name] = asked.rng.integers(0, min((size for size in request.dims.values() if size > 0), default=1), asked.shape(name))
         else:
             found[name] = random_values(asked.rng, asked.shape(name), dtype)
     return found

@@ -7,23 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from tessera_rules.oracle.probes.attention import pick_length, shared_codes
+from tessera_rules.oracle.probes.attention import pick_length, shared_codes, values_of
 from tessera_rules.oracle.probes.draft import Array, Asked, Draft, generic
+from tessera_rules.oracle.probes.products import is_power_of_two
 
+TOGETHER: tuple[dict[str, Any], ...] = ({"scale": 0.25}, {"scale": 0.3125, "softcap": 1.5})
 ATTRS: dict[str, tuple[Any, ...]] = {"scale": (0.3125, None), "softcap": (1.5, None)}
 
 
 def exact(asked: Asked) -> Iterator[Draft]:
     """Yield the probes that pick keys, one or two of one code, where a sequence can have pages of its own."""
-    for label, share in (("permutation exact", 1), ("pairs exact", 2)):
-        values = _picks(asked, share)
+    scale = asked.dim("head_dim") ** -0.5 if asked.attr("scale") is None else float(asked.attr("scale"))
+    for label, share in (("permutation exact", 1), ("pairs exact", 2))[: 1 + is_power_of_two(scale)]:
+        values = _picks(asked, scale, share)
         if values is not None:
             yield Draft(label, values, exact=True)
 
 
-def _picks(asked: Asked, share: int) -> dict[str, Array] | None:
+def _picks(asked: Asked, scale: float, share: int) -> dict[str, Array] | None:
     pages, page, room, batches = asked.dim("P"), asked.dim("page"), asked.dim("T"), asked.dim("B")
-    scale = asked.dim("head_dim") ** -0.5 if asked.attr("scale") is None else float(asked.attr("scale"))
     length = pick_length(scale)
     code = shared_codes(asked.rng, pages * page, asked.dim("head_dim"), share) if pages else None
     if asked.attr("softcap") is not None or length is None or code is None or not batches or not room or pages < room:
@@ -37,7 +39,7 @@ def _picks(asked: Asked, share: int) -> dict[str, Array] | None:
         for head in range(asked.dim("Hq")):
             key = int(asked.rng.integers(0, lengths[batch]))
             q[batch, head] = length * k[table[batch, key // page], key % page, 0]
-    v = asked.odd(asked.shape("pages_v"), asked.precision)
+    v = values_of(asked, "pages_v", share)
     return {"q": q, "pages_k": k, "pages_v": v, "table": table, "lengths": lengths}
 
 
