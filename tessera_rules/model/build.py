@@ -16,6 +16,7 @@ from tessera_rules.model.build_test import TestBuilder
 from tessera_rules.model.causes import words_lost
 from tessera_rules.model.expand import Declared, Expander
 from tessera_rules.model.loops import declared_text, fill, name_text
+from tessera_rules.model.recursion import check_recursion
 from tessera_rules.model.report import Findings
 from tessera_rules.model.scope import PredicateDef
 from tessera_rules.model.values import Candidate, Op, Policy, Rule, Ruleset, Target, Test
@@ -79,6 +80,7 @@ def build(files: Sequence[nodes.File], findings: Findings, replacing: Collection
     tests = [test for _name, each in names.of("test") if (test := test_builder.build(_node(each), each.loops)) is not None]
     _check_guards(candidates, lost, findings)
     _check_uses(candidates, findings)
+    check_recursion(predicates, {name for op in ops.values() for name in (*op.dims, *op.attrs)}, findings)
     return _ruleset(files, ops, targets, candidates, rules, policies, tests, untrusted)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tessera_rules.model import codes
 from tessera_rules.model.constant import NotConstant, constant
 from tessera_rules.model.loops import LoopValue
-from tessera_rules.model.terms import Apply, Const, Fact, Term, Version
+from tessera_rules.model.terms import Apply, Const, Fact, Term, Version, facts
 from tessera_rules.model.types import ANY, BOOL, DTYPE, FLOAT, INT, VERSION, Type
 from tessera_rules.model.values import Operand
 from tessera_rules.nearest import did_you_mean, nearest
@@ -249,7 +249,10 @@ def _smoke(builder: TermBuilder, _name: str, expr: nodes.Call) -> Term:
         words[key.text] = ",".join(item.text for item in found) if isinstance(found, tuple) else found.text
         if key.text in op.dims and not (isinstance(found, LoopValue) and found.kind == "int" and found.value >= 0):
             builder.findings.add(codes.SMOKE.at(value.span, f"dimension '{key.text}' is an integer from 0 up"))
-    missing = [dim for dim in op.dims if dim not in words]
+    given = words.get("given", "").split(",")
+    shapes = [operand.shape for operand in op.operands.values() if not operand.optional or operand.name in given]
+    sizes = {fact.key for shape in shapes for size in shape for fact in facts(size)}
+    missing = [dim for dim in op.dims if f"dim:{dim}" in sizes and dim not in words]
     if missing:
         return _wrong(builder, codes.SMOKE, expr, f"smoke states a whole request, and {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} left out")
     text = " ".join(f"{key}={value}" for key, value in words.items())

@@ -89,3 +89,11 @@ def test_D16_a_sum_over_many_lines_is_too_deep_and_nothing_else() -> None:
 def test_D16_a_text_without_its_keyword_is_one_mistake() -> None:
     text = OPS.replace("deny c }", 'deny c\n  "why"\n}').replace("rule r { op", 'rule r {\n  "doc"\n  op')
     assert [code for code, _ in errors(text)] == ["TSR106"]
+
+
+def test_a_circle_of_predicates_is_found_though_nobody_asks_for_them() -> None:
+    text = OPS + "predicate p(x) = x == 1 and q\npredicate q = N == 1 or (p(2) if M == 1 else true)\npredicate r = p(1)\n"
+    assert [code for code, _ in errors(text)] == ["TSR305"]
+    assert [code for code, _ in errors(text.replace("N % 16 == 0;", "q;"))] == ["TSR305"]
+    assert errors(OPS + "predicate M = N == 1\npredicate p(q) = q == 1\npredicate q = p(M)\n") == []
+    assert [code for code, _ in errors(OPS + "predicate p = not p\n")] == ["TSR305"]

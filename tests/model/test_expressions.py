@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tessera_rules.model.load import load
 from tessera_rules.model.terms import Apply, Const, Fact, reads
 from tests.model.rules_text import built, candidate, codes
 
@@ -155,6 +156,14 @@ def test_available_sees_the_machine_and_not_the_request() -> None:
         "probe:python:torch>=2",
         "probe:cpu:avx2",
     ]
+
+
+def test_smoke_needs_no_size_of_an_operand_that_is_not_given() -> None:
+    op = 'tessera 1\nop z { operand a: [M]; operand tab?: [P]; result [M]; dtype a; reference python "no.x:z" }\ntarget cpu { fact n: int }\n'
+    text = 'candidate c { tier emitted; target cpu; op z; honours [tab]; available { %s }; bind python "no.x:c" }\n'
+    for probe, wanted in (("smoke(M=4, dtype=f32)", []), ("smoke(M=4, dtype=f32, given=[tab])", ["TSR313"]), ("smoke(M=4, P=2, dtype=f32, given=[tab])", [])):
+        found = load([], texts={"a.tsr": op + text.replace("%s", probe)}).findings
+        assert [each.code for each in found if each.severity == "error"] == wanted, probe
 
 
 def test_smoke_states_a_whole_request() -> None:
