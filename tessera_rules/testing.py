@@ -5,7 +5,8 @@ Nothing is run, probed or read from a corpus. Below `tessera_rules.cli` and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 from attrs import field, frozen
@@ -72,10 +73,14 @@ class TestReport:
         return len(self.outcomes) - self.passed
 
 
-def run_tests(ruleset: Ruleset, tests: Iterable[Test] | None = None) -> TestReport:
-    """Run every test of a ruleset, or those given, and return what came of them. Never raises for what a test says."""
-    record = _Record(ruleset)
-    outcomes = tuple(run_test(ruleset, test, record) for test in (ruleset.tests if tests is None else tests))
+def run_tests(ruleset: Ruleset, files: Collection[str] | None = None) -> TestReport:
+    """Run every test of a ruleset and return what came of them. Never raises for what a test says.
+
+    ``files`` are real paths: only tests that stand in them are run, and only what is declared in them counts as covered or
+    missed. What a file uses is left to whoever tests that.
+    """
+    record = _Record(ruleset, files)
+    outcomes = tuple(run_test(ruleset, test, record) for test in ruleset.tests if record.is_about(test.span))
     return TestReport(outcomes, record.coverage())
 
 
@@ -169,11 +174,16 @@ def _folded(text: str) -> str:
 class _Record:
     """Collects over all decisions of a run what was seen to win, to refuse and to apply."""
 
-    def __init__(self, ruleset: Ruleset) -> None:
+    def __init__(self, ruleset: Ruleset, files: Collection[str] | None = None) -> None:
         self.ruleset = ruleset
+        self.files = files
         self.selected: set[str] = set()
         self.refusing: set[Span] = set()
         self.applied: set[str] = set()
+
+    def is_about(self, span: Span) -> bool:
+        """Whether a declaration stands in the files that are tested."""
+        return self.files is None or span.source.path is None or os.path.realpath(span.source.path) in self.files
 
     def add(self, decision: Decision, device: Mapping[str, Any]) -> None:
         facts = lookup_for(decision.request, device, machine_of_test(decision.request.target, device))
@@ -198,10 +208,11 @@ class _Record:
     def coverage(self) -> Coverage:
         # A clause of a family stands in the file once, however many members there are.
         clauses: dict[Span, tuple[str, Clause]] = {}
-        for candidate in self.ruleset.candidates.values():
+        candidates = [each for each in self.ruleset.candidates.values() if self.is_about(each.span)]
+        for candidate in candidates:
             for clause in (*candidate.available, *candidate.requires, *candidate.avoid):
                 clauses.setdefault(clause.span, (candidate.name, clause))
-        names, rules = list(self.ruleset.candidates), [rule.name for rule in self.ruleset.rules]
+        names, rules = [each.name for each in candidates], [rule.name for rule in self.ruleset.rules if self.is_about(rule.span)]
         return Coverage(
             candidates=tuple(name for name in names if name in self.selected),
             candidates_missed=tuple(name for name in names if name not in self.selected),

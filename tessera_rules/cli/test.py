@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING, Any
 
 from tessera_rules.cli.arguments import Parser, parser_for
-from tessera_rules.cli.rules import load_rules, named_paths
+from tessera_rules.cli.rules import load_rules, named_paths, rule_paths
 from tessera_rules.cli.streams import Streams
+from tessera_rules.model.load import rule_files
 from tessera_rules.report.document import position
 from tessera_rules.report.text import place, visible
 
@@ -26,11 +28,12 @@ def parser() -> Parser:
 
 
 def run(options: argparse.Namespace, streams: Streams) -> int:
-    """Run the tests; 1 where one does not pass."""
+    """Run the tests that stand in the named files; 1 where one does not pass."""
     from tessera_rules.testing import run_tests
 
-    ruleset = load_rules(named_paths(options), streams)
-    report = run_tests(ruleset)
+    names = named_paths(options)
+    ruleset = load_rules(names, streams)
+    report = run_tests(ruleset, {os.path.realpath(file) for path in rule_paths(names).paths for file in rule_files(path)})
     if options.json:
         streams.give(document(report))
     else:

@@ -127,3 +127,18 @@ def test_the_answer_for_a_person(tmp_path: Path) -> None:
     assert any(line.startswith("passed ") and line.endswith(" u") for line in lines)
     assert "no test selects candidate plain" in lines
     assert "in no test does rule ragged apply" in lines
+
+
+def test_what_a_file_uses_is_left_to_whoever_tests_that(tmp_path: Path) -> None:
+    write_rules(tmp_path)
+    mine = tmp_path / "s.tsr"
+    rule = "rule mine {\n  op matmul  target box\n  deny tiled\n}\n"
+    test = 'test "mine" {\n  request matmul on box { dtype f32  M 16  N 16  K 16 }\n  expect tiled denied by "mine"\n}\n'
+    mine.write_text(f'tessera 1\nuse "r.tsr"\n{rule}{test}', encoding="utf-8")
+    alone = tsr("test", mine, "--json").json
+    assert [each["name"] for each in alone["tests"]] == ["mine"]
+    assert alone["coverage"]["candidates"]["total"] == 0
+    assert alone["coverage"]["rules"] == {"covered": 1, "total": 1, "missed": []}
+    both = tsr("test", tmp_path, "--json").json
+    assert [(each["name"], each["outcome"]) for each in both["tests"]] == [("aligned", "failed"), ("mine", "passed")]
+    assert both["coverage"]["candidates"]["total"] == 2

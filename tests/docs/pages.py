@@ -9,25 +9,27 @@ from attrs import frozen
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^(?P<fence>```+)(?P<info>[^\n`]*)\n(?P<text>.*?)^(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL)
-NOTE = re.compile(r"<!--\s*(?P<word>before|not run):(?P<text>(?:(?!-->).)*)-->\s*\Z", re.DOTALL)
+NOTE = re.compile(r"<!--\s*(?P<word>before|not run|needs):(?P<text>(?:(?!-->).)*)-->\s*\Z", re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\((?P<to>[^)\s]+)\)")
 HEADING = re.compile(r"^#+[ \t]+(?P<title>.+?)[ \t]*$", re.MULTILINE)
 
 
 @frozen
 class Block:
-    """One fenced block. ``words`` follow the language: a file's name, or the codes that a bad text is found to have.
+    """One fenced block. ``file`` and ``codes`` follow the language: a file's name, and what a bad text is found to have.
 
     ``before`` is what an HTML comment ``<!-- before: … -->`` above puts in front of a rules text, ``not_run`` the reason of
-    ``<!-- not run: … -->``.
+    ``<!-- not run: … -->``, ``needs`` the package of ``<!-- needs: … -->`` without which it cannot run.
     """
 
     language: str
-    words: tuple[str, ...]
+    file: str
+    codes: tuple[str, ...]
     text: str
     line: int
     before: str = ""
     not_run: str = ""
+    needs: str = ""
 
 
 def pages() -> list[Path]:
@@ -48,7 +50,9 @@ def blocks(text: str) -> list[Block]:
         note = NOTE.search(text, 0, match.start())
         said = {note["word"]: note["text"].strip()} if note is not None else {}
         line = text.count("\n", 0, match.start()) + 2
-        found.append(Block(language, tuple(words), match["text"], line, said.get("before", ""), said.get("not run", "")))
+        codes = tuple(word for word in words if word.startswith("TSR"))
+        file = next((word for word in words if word not in codes), "")
+        found.append(Block(language, file, codes, match["text"], line, said.get("before", ""), said.get("not run", ""), said.get("needs", "")))
     return found
 
 
