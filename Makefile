@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-EXTRAS ?= repl,dtypes,dev
+EXTRAS ?= repl,dtypes,analyze,dev
 WORKERS ?= 2
 
 .PHONY: demo test lint types unit deep bench pages clean
