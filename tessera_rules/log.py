@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TextIO
 
 from attrs import define, field, frozen
@@ -32,19 +33,26 @@ class Dispatch:
     delegated: tuple[str, ...]
 
 
-@define(eq=False)
 class Tally:
-    """Counts dispatches of one kind, and puts them into the ring."""
+    """Counts dispatches of one kind from many threads, without a lock: ``count()`` is one step of a counter.
 
-    _ring: deque[Dispatch]
-    count: int = 0
-    _lock: threading.Lock = field(factory=threading.Lock)
+    >>> tally = Tally(deque())
+    >>> tally.count(), tally.count(), tally.total(), tally.total()
+    (0, 1, 2, 2)
+    """
 
-    def add(self, noted: Dispatch) -> None:
-        """Count one."""
-        self._ring.append(noted)
+    def __init__(self, ring: deque[Dispatch]) -> None:
+        self.count: Callable[[], int] = itertools.count().__next__
+        self.append = ring.append
+        self._looked = 0
+        self._lock = threading.Lock()
+
+    def total(self) -> int:
+        """Return how often it was counted; looking takes a step too, and is left out."""
         with self._lock:
-            self.count += 1
+            found = self.count() - self._looked
+            self._looked += 1
+            return found
 
 
 @define(eq=False)
@@ -98,8 +106,9 @@ class Log:
         """Yield ``(op, target, tag, word)`` with how often, sorted."""
         counts = dict(self._counts)
         for (op, target, tag), tally in tuple(self._tallies.items()):
-            if tally.count:
-                counts[op, target, tag, "won"] = counts.get((op, target, tag, "won"), 0) + tally.count
+            total = tally.total()
+            if total:
+                counts[op, target, tag, "won"] = counts.get((op, target, tag, "won"), 0) + total
         yield from sorted(counts.items())
 
     def recent(self) -> list[Dispatch]:

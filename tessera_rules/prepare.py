@@ -8,8 +8,9 @@ hung on. Whatever was not met before goes the long way, through `dispatch`, and 
 
 from __future__ import annotations
 
+import ast
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -27,11 +28,12 @@ from tessera_rules.bind.address import address_of
 from tessera_rules.bind.operands import bind_operands
 from tessera_rules.bind.outcome import KernelFailed
 from tessera_rules.bind.ready import Ready, make_ready
+from tessera_rules.compile.python import function
 from tessera_rules.declined import Declined
 from tessera_rules.dispatch import Proofs, Served, dispatch
 from tessera_rules.errors import OperandError
 from tessera_rules.forced import environment_force
-from tessera_rules.log import Log, Tally
+from tessera_rules.log import Dispatch, Log
 from tessera_rules.machine.base import Machine
 from tessera_rules.machine.epoch import EPOCH, FORCE, LOG, unchanged, variable, variables
 from tessera_rules.model.request import MAX_ALIGN, Request
@@ -70,8 +72,9 @@ class _Entry:
 
     call: Ready
     served: Served
-    tally: Tally
-    noted: Any
+    count: Callable[[], int]
+    append: Callable[[Dispatch], None]
+    noted: Dispatch
 
 
 @define(eq=False)
@@ -85,8 +88,8 @@ class _State:
     mask: int
     choices: dict[Any, Choice] = field(factory=dict)
     sights: dict[Any, Choice] = field(factory=dict)
-    calls: dict[Any, dict[tuple[int, ...], _Entry]] = field(factory=dict)
-    count: int = 0
+    calls: dict[Any, Callable[..., tuple[_Entry | None, tuple[int, ...]]]] = field(factory=dict)
+    entries: dict[Any, dict[tuple[int, ...], _Entry]] = field(factory=dict)
     by_sizes: Structure | None = None
     by_operands: dict[Any, Structure] = field(factory=dict)
 
@@ -141,6 +144,10 @@ class Prepared:
             found = state.choices.get(sizes)
             if found is not None:
                 return found
+        elif not sizes and state.holds:
+            found = state.choices.get(tuple(named.items()))
+            if found is not None:
+                return found
         return self._decided(sizes, named)
 
     def _decided(self, sizes: tuple[int, ...], named: Mapping[str, int]) -> Choice:
@@ -152,11 +159,11 @@ class Prepared:
                 raise OperandError(f"dimension '{twice}' of {self.op.name} is given by position and by name")
             if len(by_name) < len(dims) or any(name not in dims for name in by_name):
                 return self._asked(by_name)
-            sizes = tuple([by_name[name] for name in dims])
-            known = state.choices.get(sizes)
-            if known is not None:
-                return known
-        elif len(sizes) != len(dims):
+            choice = self._decided(tuple([by_name[name] for name in dims]), {})
+            if len(named) == len(dims):
+                state.choices[tuple(named.items())] = choice
+            return choice
+        if len(sizes) != len(dims):
             if len(sizes) > len(dims):
                 raise OperandError(f"{self.op.name} has {len(dims)} dimensions, and {len(sizes)} sizes are given", hint=f"they are {', '.join(dims)}")
             return self._asked(dict(zip(dims, sizes, strict=False)))
@@ -260,36 +267,55 @@ class Prepared:
 
     def __call__(self, *operands: Any, out: Any = None, **named: Any) -> Any:
         """Return the result of the op over operands, as `Arbiter.run` does."""
+        state = self._state
+        if out is None and not named and state.mark is EPOCH.mark and variable(FORCE) is state.forced and (not state.watched or unchanged(state.watched)):
+            try:
+                find = state.calls.get(tuple(map(_SIGHT, operands)))
+            except (AttributeError, TypeError):
+                find = None
+            if find is not None:
+                entry, addresses = find(*operands)
+                if entry is not None:
+                    try:
+                        result = entry.call(operands, addresses)
+                    except (Declined, KernelFailed, OperandError) as problem:
+                        return self._again(operands, entry, problem)[0]
+                    if variable(LOG) is None:
+                        entry.count()
+                        entry.append(entry.noted)
+                    else:
+                        self.log.record(entry.served.fitted.request, entry.served.execution)
+                    return result
         return self.traced(*operands, out=out, **named)[0]
 
     def traced(self, *operands: Any, out: Any = None, **named: Any) -> tuple[Any, Execution]:
         """Return the result and who made it, as `Arbiter.run_traced` does. Optional operands go by position or name."""
         state = self._state
-        if out is None and state.holds:
-            if named:
-                operands, named = self._in_order(operands, named)
+        if named:
+            operands, named = self._in_order(operands, named)
+        if out is None and not named and state.holds:
             try:
-                known = state.calls.get(tuple(map(_SIGHT, operands))) if not named else None
+                find = state.calls.get(tuple(map(_SIGHT, operands)))
             except (AttributeError, TypeError):
-                known = None
-            if known is not None:
-                mask, levels = state.mask, _LEVELS[state.mask]
-                addresses = [address_of(x) for x in operands]
-                entry = known.get(tuple([levels[address & mask] for address in addresses]))
-                if entry is not None:
-                    try:
-                        result = entry.call(operands, addresses)
-                    except (Declined, KernelFailed) as problem:
-                        state.calls.clear()
-                        return self._dispatched(operands, named, None, (entry.served, problem))
-                    except OperandError:
-                        return self._dispatched(operands, named, None)
-                    if variable(LOG) is None:
-                        entry.tally.add(entry.noted)
-                    else:
-                        self.log.record(entry.served.fitted.request, entry.served.execution)
-                    return result, entry.served.execution
+                find = None
+            entry, addresses = (None, ()) if find is None else find(*operands)
+            if entry is not None:
+                try:
+                    result = entry.call(operands, addresses)
+                except (Declined, KernelFailed, OperandError) as problem:
+                    return self._again(operands, entry, problem)
+                if variable(LOG) is None:
+                    entry.count()
+                    entry.append(entry.noted)
+                else:
+                    self.log.record(entry.served.fitted.request, entry.served.execution)
+                return result, entry.served.execution
         return self._dispatched(operands, named, out)
+
+    def _again(self, operands: tuple[Any, ...], entry: _Entry, problem: Declined | KernelFailed | OperandError) -> tuple[Any, Execution]:
+        """Go the long way after all: a kernel did not deliver this time, or an operand is none of its."""
+        self._state.calls.clear()
+        return self._dispatched(operands, {}, None, None if isinstance(problem, OperandError) else (entry.served, problem))
 
     def _in_order(self, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return operands by position where those by name just go on, or None stands for nothing."""
@@ -341,13 +367,14 @@ class Prepared:
         ready = make_ready(it.bound, request, it.fitted.arrays, names, request.threads)
         if ready is None:
             ready = lambda given, _: it.bound.call(dict(zip(names, given, strict=True)), request)  # noqa: E731
-        entry = _Entry(ready, it, self.log.tally(self.op.name, request.target, it.execution.tag), self.log.noted(request, it.execution))
-        if state.count >= REMEMBERED:
-            state.calls.clear()
-            state.count = 0
-        state.count += 1
-        # The operands as they are now: an address is all that a kernel is given besides.
-        state.calls.setdefault(tuple(map(_SIGHT, operands)), {})[self._levels(state, operands)] = entry
+        tally = self.log.tally(self.op.name, request.target, it.execution.tag)
+        entry = _Entry(ready, it, tally.count, tally.append, self.log.noted(request, it.execution))
+        key = tuple(map(_SIGHT, operands))
+        with self._lock:
+            state.room(state.calls)
+            entries = {**state.entries.get(key, {}), self._levels(state, operands): entry}
+            state.entries[key] = entries
+            state.calls[key] = _finder(len(operands), state.mask, entries)
 
     # ---- what it hangs on ----------------------------------------------------------------------------------------------
 
@@ -370,6 +397,23 @@ class Prepared:
         if self.force is not None or self.target is None:
             return self.force
         return environment_force(self.ruleset, self.op.name, self.target)
+
+
+def _finder(count: int, mask: int, entries: Mapping[tuple[int, ...], _Entry]) -> Callable[..., tuple[_Entry | None, tuple[int, ...]]]:
+    """Return what finds the entry for arrays of one shape and layout, by how far their addresses are aligned, and gives the addresses.
+
+    ``entries`` is not changed any more: the next alignment that is met makes another finder.
+    """
+    read: list[ast.stmt] = []
+    for index in range(count):
+        address = ast.Call(ast.Name("address_of", ast.Load()), [ast.Name(f"x{index}", ast.Load())], [])
+        read.append(ast.Assign([ast.Name(f"a{index}", ast.Store())], address, lineno=0))
+    addresses: list[ast.expr] = [ast.Name(f"a{index}", ast.Load()) for index in range(count)]
+    low = [ast.BinOp(each, ast.BitAnd(), ast.Constant(mask)) for each in addresses]
+    levels: list[ast.expr] = [ast.Subscript(ast.Name("levels", ast.Load()), each, ast.Load()) for each in low]
+    found = ast.Call(ast.Name("get", ast.Load()), [ast.Tuple(levels, ast.Load())], [])
+    body = [*read, ast.Return(ast.Tuple([found, ast.Tuple(addresses, ast.Load())], ast.Load()))]
+    return function("find", [f"x{index}" for index in range(count)], body, {"address_of": address_of, "levels": _LEVELS[mask], "get": entries.get})
 
 
 def _hangs_on(ruleset: Ruleset, op: str, target: str | None) -> tuple[Collection[str], bool]:

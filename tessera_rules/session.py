@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,6 @@ from tessera_rules.model.load import load as load_rules
 from tessera_rules.model.values import Ruleset
 from tessera_rules.prepare import Prepared, exactly, make_prepared
 from tessera_rules.resources import rules_folder
-
 
 KEPT_READY = 1024
 """Calls, told apart by op, target and attributes, that `Arbiter.run` keeps ready."""
@@ -139,7 +139,11 @@ class Arbiter:
         Operands go by position or name, attributes by name; ``force=``, ``allow=``, ``require=``, ``threads=``, ``verify=``,
         ``out=`` as `run_traced` has them.
         """
-        return self.run_traced(op, *operands, target=target, **named)[0]
+        try:
+            ready = self._ready.get((op, target) if not named else (op, target, tuple(named.items()), tuple(map(type, named.values()))))
+        except TypeError:  # a list of words, an array: told apart the careful way
+            ready = None
+        return ready(*operands) if ready is not None else self.run_traced(op, *operands, target=target, **named)[0]
 
     def run_traced(
         self,
@@ -241,7 +245,19 @@ class Arbiter:
             if len(self._ready) >= KEPT_READY:
                 self._ready.clear()
             self._ready[key] = found
+            self._also_as(found, op, target, attrs, rest)
         return found, given
+
+    def _also_as(self, ready: Prepared, op: str, target: str | None, attrs: Mapping[str, Any], rest: tuple[Any, ...]) -> None:
+        """Keep a call under what `run` is given as it is, where that says all: no zero whose sign would be lost, nothing in lists."""
+        force, *others = rest
+        if others != [None, None, 0, (), ()] or any(isinstance(value, list | tuple | float) and not value for value in attrs.values()):
+            return
+        named = {**({} if force is None else {"force": force}), **attrs}
+        with suppress(TypeError):
+            key = (op, target) if not named else (op, target, tuple(named.items()), tuple(map(type, named.values())))
+            if not any(isinstance(value, list | tuple) for value in named.values()):
+                self._ready[key] = ready
 
     def declare(self, text: str, replace: bool = False, name: str | None = None) -> Arbiter:
         """Return a new `Arbiter` with more rules. With ``replace`` a declaration of a known name takes its place.
