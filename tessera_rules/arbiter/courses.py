@@ -64,7 +64,8 @@ class _Builder:
         forced = self._forced(candidates)
         given = tuple(dim for dim in op.dims.values() if dim.name in self.dims)
         lookup = RequestFacts(request)
-        checks = [self.intern(term) for dim in given for term in domain(dim)]
+        within = tuple(self.intern(term) for dim in given for term in domain(dim))
+        checks = []
         for clause in op.checks:
             term = self.settle(clause.term, lookup)
             if term is not None and not _holds(term):  # one that is open says nothing
@@ -78,7 +79,7 @@ class _Builder:
         order = tuple(word for word in policy.order if word != "measured")
         choices = tuple(self._choices()) if candidates else ()
         return Course(
-            op.name, request.target, given, tuple(checks), tuple(empties), lanes, choices, order, policy.on_none == "error", forced,
+            op.name, request.target, given, within, tuple(checks), tuple(empties), lanes, choices, order, policy.on_none == "error", forced,
             tuple(self.reasons), tuple(self.open),
         )  # fmt: skip
 

@@ -82,14 +82,15 @@ class Choice:
 class Course:
     """A whole decision over ``dims``.
 
-    ``checks`` must hold for a request to be one. The result is empty where in each row of ``empties`` some term is 0. ``order``
-    holds the policy's criteria that can tell lanes apart, ``declaration`` last. ``forced`` is the lane that the caller forces, or
-    `REFERENCE`. ``open`` says in words what hangs on more than sizes.
+    ``domain`` (what the dimensions may be) and ``checks`` must hold for a request to be one. The result is empty where in each row
+    of ``empties`` some term is 0. ``order`` holds the policy's criteria that can tell lanes apart, ``declaration`` last. ``forced``
+    is the lane that the caller forces, or `REFERENCE`. ``open`` says in words what hangs on more than sizes.
     """
 
     op: str
     target: str
     dims: tuple[Dim, ...]
+    domain: tuple[Term, ...]
     checks: tuple[Term, ...]
     empties: tuple[tuple[Term, ...], ...]
     lanes: tuple[Lane, ...]

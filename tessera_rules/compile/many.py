@@ -129,7 +129,7 @@ class _Block:
 
     def _legal(self) -> Mask:
         legal: Mask = True
-        for term in self.course.checks:
+        for term in (*self.course.domain, *self.course.checks):
             legal = _and(legal, self.truth(term)[0])
         return legal
 
