@@ -53,6 +53,11 @@ def _headline(decision: Decision, paint: Paint) -> str:
 
 def request_words(request: Request) -> str:
     """Return a request as it is typed after ``tsr eval OP TARGET``: what is known, and what differs from its default."""
+    return " ".join(words_of(request)) or "nothing is known"
+
+
+def words_of(request: Request) -> list[str]:
+    """Return the words of a request, one ``NAME=VALUE`` each."""
     words = [] if request.dtype is None else [f"dtype={request.dtype}"]
     words += [f"{name}={request.dims[name]}" for name in request.op.dims if name in request.dims]
     words += [f"{name}={_bare(value)}" for name, value in request.attrs.items() if value != request.op.attrs[name].default]
@@ -66,7 +71,7 @@ def request_words(request: Request) -> str:
         words += [f"{word}={','.join(sorted(names))}"] if names else []
     words += [f"threads={request.threads}"] if request.threads not in (None, 1) else []
     words += [f"device={request.device}"] if request.device else []
-    return " ".join(words) or "nothing is known"
+    return words
 
 
 def _bare(value: object) -> str:

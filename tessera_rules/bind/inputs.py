@@ -122,12 +122,9 @@ def place(values: Array, request: Request, name: str) -> Array:
         start += 2 * align
     buffer = memory[start : start + max(span, 1) * item]
     view: Array = np.ndarray(values.shape, values.dtype, buffer, -low * item, tuple(stride * item for stride in strides))
-    origin = np.ndarray((max(span, 1),), values.dtype, buffer)
-    if values.size:
-        if all(stride != 0 or size <= 1 for size, stride in zip(values.shape, strides, strict=True)):
-            view[...] = values
-        else:
-            origin[...] = np.resize(values, origin.shape)
+    # Along a stride of 0 all elements are one: the first of them says its value.
+    first = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in strides)
+    view[first] = values[first]
     return view
 
 

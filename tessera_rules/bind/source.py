@@ -99,6 +99,15 @@ def changed_marks(binding: NativeBinding) -> Any:
     return (flags, environment, tuple((each, mark(each)) for each in _INPUTS.get(path, (path,))))
 
 
+def inputs_of(binding: NativeBinding) -> tuple[str, ...]:
+    """Return the files that a source binding is built of: the source, and once it is built the headers that it includes."""
+    try:
+        path = str(source_path(binding))
+    except PathError:
+        return ()
+    return _INPUTS.get(path, (path,))
+
+
 def find_compiler(name: str) -> Compiler | Unbound:
     """Return the compiler that a name means: ``cc`` is what ``CC`` says, ``c++`` what ``CXX`` says, others are commands."""
     variable = VARIABLES.get(name)

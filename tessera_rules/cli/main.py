@@ -127,7 +127,9 @@ def _report(error: TesseraError, streams: Streams, *, json: bool) -> int:
 
 
 def _internal(exception: Exception, streams: Streams, *, json: bool) -> int:
-    """Say that this is our mistake, not the caller's. The traceback is for those who ask for it."""
+    """Say that this is our mistake (but for memory that ran out). The traceback is for those who ask for it."""
+    if isinstance(exception, MemoryError):
+        return _report(UsageError(f"this takes more memory than there is: {exception or 'out of memory'}"), streams, json=json)
     said = f"internal error, please report it: {type(exception).__name__}: {exception}"
     if os.environ.get("TSR_DEBUG") == "1":
         import traceback

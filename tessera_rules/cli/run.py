@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_rules.cli.arguments import Parser, parser_for
 from tessera_rules.cli.progress import Progress
@@ -12,6 +13,9 @@ from tessera_rules.cli.requests import read_words
 from tessera_rules.cli.rules import asked_rules, rule_paths
 from tessera_rules.cli.streams import Streams
 from tessera_rules.errors import UsageError
+
+if TYPE_CHECKING:
+    from tessera_rules.report.run import Timing
 
 SUMMARY = "make inputs (or take .npy, .npz), decide, run, compare with the reference: who ran, error against budget, time"
 
@@ -21,7 +25,7 @@ def parser() -> Parser:
     made = parser_for("run", SUMMARY, "example: tsr run matmul x86 M=33 N=77 K=129 dtype=f32\n         tsr run matmul x86 a=a.npy b=b.npy")
     made.add_argument("words", nargs="*", metavar="OP TARGET NAME=VALUE", help="as for tsr eval; OPERAND=FILE.npy or FILE.npz instead of dimensions")
     made.add_argument("--measure", action="store_true", help="then time everybody in the race, in interleaved rounds")
-    made.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the inputs (0)")
+    made.add_argument("--seed", type=_seed, default=0, metavar="N", help="the seed of the inputs (0)")
     made.add_argument("--force", metavar="NAME", help="this candidate or an error; replaces TSR_FORCE and the rules' forces")
     made.add_argument("--save", metavar="BUG.ZIP", help="write rules, machine, request, operands and verdicts to one file for `tsr replay`")
     return made
@@ -43,14 +47,13 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     files = {name: Path(value) for name, value in asked.words.items() if value.endswith((".npy", ".npz"))}
     plain: dict[str, Any] = {name: value for name, value in asked.words.items() if name not in files}
     operands = _operands(files, find_op(arbiter.ruleset, asked.op).operands) if files else None
+    seed = options.seed if operands is None else None
     with progress:
-        if options.measure and operands is None:
-            tried, timings = measure_words(arbiter, asked.op, asked.target, plain, seed=options.seed, progress=progress.say)
+        timings: Sequence[Timing] = ()
+        if options.measure:
+            tried, timings = measure_words(arbiter, asked.op, asked.target, plain, seed=seed, force=options.force, operands=operands, progress=progress.say)
         else:
-            tried, timings = (
-                run_words(arbiter, asked.op, asked.target, plain, seed=options.seed, force=options.force, operands=operands, progress=progress.say),
-                (),
-            )
+            tried = run_words(arbiter, asked.op, asked.target, plain, seed=seed, force=options.force, operands=operands, progress=progress.say)
         if options.save:
             from tessera_rules.replay import save
 
@@ -63,6 +66,12 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         if options.save:
             streams.say(f"saved to {options.save}; tsr replay {options.save} repeats it")
     return int(tried.judgement is not None and not tried.judgement.ok)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is no seed, an integer of 0 or more")
+    return int(text)
 
 
 def _operands(files: dict[str, Path], known: Any) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def _largest(dtype: np.dtype[Any]) -> float:
 
 def _overflowed(wide: Array, reference: Array, dtype: np.dtype[Any]) -> Array:
     """Return where a result is what an overflow gives: the infinity of that sign; NaN or the largest value where the dtype has no infinity."""
-    if np.iscomplexobj(wide):
+    if np.iscomplexobj(wide) or dtype.kind in "iub":
         return np.zeros(wide.shape, dtype=bool)
     right: Array = np.isinf(wide) & (np.signbit(wide) == np.signbit(reference))
     if dtype.kind != "f" and dtype.itemsize == 1:

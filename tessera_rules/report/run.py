@@ -25,7 +25,7 @@ class Tried:
     execution: Execution
     judgement: Judgement | None
     time_ms: float
-    seed: int
+    seed: int | None
     operands: Mapping[str, Any]
     results: tuple[Any, ...]
 
@@ -79,7 +79,8 @@ def run_document(tried: Tried, timings: Sequence[Timing] = ()) -> dict[str, Any]
 def render_run(tried: Tried, paint: Paint = Paint()) -> str:
     """Return what a person reads: who ran and how long, error against budget, what degraded, then the decision."""
     execution, judgement = tried.execution, tried.judgement
-    lines = [f"{paint('strong', execution.tag)} ran: {_ms(tried.time_ms)} a call, inputs of seed {tried.seed}"]
+    inputs = "on the operands given" if tried.seed is None else f"inputs of seed {tried.seed}"
+    lines = [f"{paint('strong', execution.tag)} ran: {_ms(tried.time_ms)} a call, {inputs}"]
     if judgement is None:
         lines.append("  no reference to compare with")
     elif judgement.ok:

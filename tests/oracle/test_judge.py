@@ -62,3 +62,10 @@ def test_the_worst_element_is_named() -> None:
     assert found.place == (1,)
     assert found.max_error == pytest.approx(0.5)
     assert "2 of 3" in (found.why or "")
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "?"])
+def test_integers_past_their_range_are_wrong_and_no_error(dtype: str) -> None:
+    reference = np.array([1.0, 300.0 if dtype != "i4" else 3e9])
+    assert not judge(np.array([1, 0]).astype(dtype), reference, 0.5, np.dtype(dtype)).ok
+    assert judge(np.array([1, 0]).astype(dtype), np.array([1.0, 0.0]), 0.5, np.dtype(dtype)).ok
