@@ -2,8 +2,8 @@
 
     python -m benchmarks.simulate_races [RACES] [SEED]
 
-Bars: a false winner among equals at most 3 % of races with two contestants and 0.5 % with four; a wrong winner at most 0.1 %;
-a gap of 5 % found in at least 97 % at 1 % jitter, within the budget of rounds.
+Bars: a false winner among equals at most 3 % of races with two contestants and 0.5 % with four; a wrong winner at most 0.1 %
+where the gap is at least the jitter; a gap of 5 % found in at least 97 % at 1 % jitter, within the budget of rounds.
 """
 
 from __future__ import annotations
@@ -145,7 +145,8 @@ def broken_bars(scenario: Scenario, found: Rates) -> list[str]:
     if scenario.is_tie:
         allowed = 0.03 if len(scenario.gaps) == 2 else 0.005
         return [f"false winners {found.wrong:.2%} > {allowed:.1%}"] if found.wrong > allowed else []
-    wrong = [f"wrong winners {found.wrong:.2%} > 0.1%"] if found.wrong > 0.001 else []
+    seen = scenario.gaps[-1] >= scenario.noise.jitter  # a gap that is small beside the jitter is a tie to any test
+    wrong = [f"wrong winners {found.wrong:.2%} > 0.1%"] if found.wrong > (0.001 if seen else 0.03) else []
     if scenario.gaps[-1] == 0.05 and scenario.noise == Noise() and len(scenario.gaps) == 2 and found.right < 0.97:
         wrong.append(f"found {found.right:.1%} < 97%")
     return wrong

@@ -20,6 +20,7 @@ from tessera_rules.arbiter.request import bind_words
 from tessera_rules.arbiter.situation import Situation
 from tessera_rules.compile.course import RAISES, RAISES_REASON, REFERENCE, UNDECIDED, Course, Reason
 from tessera_rules.compile.many import decide_columns
+from tessera_rules.corpus.lookup import Corpus
 from tessera_rules.errors import ArbiterError, OperandError
 from tessera_rules.machine.base import Machine
 from tessera_rules.model.values import Op, Ruleset
@@ -84,16 +85,29 @@ class _Question:
     course: Course
     columns: Mapping[str, Any]
     length: int
+    corpus: Corpus | None = None
 
     def ask(self, place: int) -> Decision:
         """Ask the arbiter about one request."""
         sizes = {name: _size(column[place]) if isinstance(column, np.ndarray) else column for name, column in self.columns.items()}
         request = bind_words(self.ruleset, self.op, self.target, {**self.words, **sizes}, self.machine)
-        return decide(self.ruleset, request, self.machine, force=self.force, assume_available=self.assumed)
+        measured = self.corpus.measured(self.ruleset, request, self.machine) if self.corpus is not None else None
+        return decide(self.ruleset, request, self.machine, force=self.force, assume_available=self.assumed, measured=measured)
+
+    def _where_measured(self, winners: np.ndarray[Any, Any]) -> None:
+        """Leave requests that records may speak of to the arbiter."""
+        box = self.corpus.box(self.ruleset, self.op, self.target or "") if self.corpus is not None and self.force is None else None
+        if box is not None:
+            inside = winners != RAISES
+            for name, (low, high) in box.items():
+                if name in self.columns:
+                    inside = inside & (self.columns[name] >= low) & (self.columns[name] <= high)
+            winners[inside] = UNDECIDED
 
     def winners(self) -> tuple[np.ndarray[Any, Any], int]:
         """Return the winners, and how many requests went to the arbiter by themselves."""
         winners = decide_columns(self.course, self.columns, self.length).winners
+        self._where_measured(winners)
         names = [lane.name for lane in self.course.lanes]
         slow = np.flatnonzero(winners == UNDECIDED)
         for place in slow.tolist():
@@ -109,6 +123,7 @@ class _Question:
         """Return a row of reasons for each candidate; ``table`` gets those that only asking one by one brings."""
         found = decide_columns(self.course, self.columns, self.length, reasons=True)
         assert found.reasons is not None
+        self._where_measured(found.winners)
         known = {reason: number for number, reason in enumerate(table)}
         for place in np.flatnonzero(found.winners == UNDECIDED).tolist():
             try:
@@ -143,6 +158,7 @@ def decide_many(
     words: Mapping[str, Any],
     force: str | None = None,
     assumed: frozenset[str] | None = frozenset(),
+    corpus: Corpus | None = None,
 ) -> Decisions:
     """Return the decisions on every request of some sizes: arrays of integers that broadcast together, or single ones.
 
@@ -158,7 +174,7 @@ def decide_many(
     columns, shape = _columns(request.op, {**fixed, **dims})
     course = course_of(Situation(ruleset, request, machine, assumed), columns.keys(), force)
     length = int(np.prod(shape, dtype=np.int64))
-    question = _Question(ruleset, machine, op, request.target, words, force, assumed, course, columns, length)
+    question = _Question(ruleset, machine, op, request.target, words, force, assumed, course, columns, length, corpus)
     winners, slow = question.winners()
     return Decisions(tuple(lane.name for lane in course.lanes), winners.reshape(shape), slow, question)
 

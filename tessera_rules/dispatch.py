@@ -21,6 +21,7 @@ from tessera_rules.bind.bound import Bound
 from tessera_rules.bind.operands import Operands, bind_operands
 from tessera_rules.bind.outcome import KernelFailed, Unbound
 from tessera_rules.compile.evaluate import clause_values, truth
+from tessera_rules.corpus.lookup import Corpus
 from tessera_rules.declined import Declined
 from tessera_rules.errors import ArbiterError, UsageError
 from tessera_rules.machine.base import Machine
@@ -43,10 +44,11 @@ QUARANTINE_AFTER = 3
 class Proofs:
     """What was found of candidates, by candidate, its bytes and the request: private to both. Shared by reloaded rules.
 
-    Here for the next call; ``ledger`` has what outlives the process.
+    Here for the next call; ``ledger`` has what outlives the process, ``corpus`` what was measured.
     """
 
     ledger: Ledger = field(factory=Ledger)
+    corpus: Corpus = field(factory=Corpus)
     _found: dict[Any, Proof] = field(factory=dict)
     _failures: dict[Any, int] = field(factory=dict)
     _lock: threading.Lock = field(factory=threading.Lock)
@@ -154,8 +156,9 @@ class _Call:
             self.ruleset = evolve(self.ruleset, policy=evolve(self.ruleset.policy, verify=_verify_word(self.verify)))
         if self.verify == "ahead":
             self._recall()
+        measured = self.proofs.corpus.measured(self.ruleset, self.fitted.request, self.machine) if self.force is None else None
         while True:
-            decision = decide(self.ruleset, self.fitted.request, self.machine, force=self.force, proofs=self.known)
+            decision = decide(self.ruleset, self.fitted.request, self.machine, force=self.force, proofs=self.known, measured=measured)
             if decision.winner is None:
                 if decision.tag == "undecided":
                     open_names = sorted({name for each in decision.residual for name in each.needs})

@@ -167,7 +167,7 @@ class Prepared:
             if len(sizes) > len(dims):
                 raise OperandError(f"{self.op.name} has {len(dims)} dimensions, and {len(sizes)} sizes are given", hint=f"they are {', '.join(dims)}")
             return self._asked(dict(zip(dims, sizes, strict=False)))
-        tag = self._structure(state).winner(*sizes) if state.force is None else None
+        tag = self._structure(state).winner(*sizes) if state.force is None and not self._is_measured(dict(zip(dims, sizes, strict=True))) else None
         if tag is None:
             choice = self._asked(dict(zip(dims, sizes, strict=True)))
         else:
@@ -187,7 +187,8 @@ class Prepared:
         else:
             sizes = asked if isinstance(asked, Mapping) else dict(zip(self.op.dims, asked, strict=True))
             request = bind_words(self.ruleset, self.op.name, self.target, {**self.words, **sizes}, self.machine)
-        return decide(self.ruleset, request, self.machine, force=self._forced(), assume_available=self.assume)
+        measured = self.proofs.corpus.measured(self.ruleset, request, self.machine)
+        return decide(self.ruleset, request, self.machine, force=self._forced(), assume_available=self.assume, measured=measured)
 
     def decide_on(self, *operands: Any) -> Choice:
         """Return who runs for operands, in the op's order. Nothing runs, and no guard is asked."""
@@ -220,7 +221,7 @@ class Prepared:
         self._same_dtype(request)
         request = evolve(request, threads=request.threads or self.machine.threads)
         tag = None
-        if state.force is None:
+        if state.force is None and not self._is_measured(request.dims):
             structure = self._operand_structure(state, request)
             values = typed_values(structure, RequestFacts(request))
             tag = None if values is None else structure.winner(*values)
@@ -230,6 +231,12 @@ class Prepared:
             state.room(state.sights)
             state.sights[key if state.mask == CACHE_LINE - 1 else (key, *self._levels(state, operands))] = choice
         return choice
+
+    def _is_measured(self, dims: Mapping[str, int]) -> bool:
+        """Whether records may speak of sizes: then the arbiter is asked, with what they say."""
+        target = self.target or self.request.target
+        box = self.proofs.corpus.box(self.ruleset, self.op.name, target)
+        return box is not None and all(low <= dims[name] <= high for name, (low, high) in box.items() if name in dims)
 
     def _structure(self, state: _State) -> Structure:
         found = state.by_sizes

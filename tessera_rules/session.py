@@ -20,6 +20,7 @@ from tessera_rules.arbiter.execution import Execution
 from tessera_rules.arbiter.request import bind_words
 from tessera_rules.batch import Decisions, decide_many
 from tessera_rules.bind.bindings import this_machine
+from tessera_rules.corpus.lookup import Corpus
 from tessera_rules.diagnostic import Finding
 from tessera_rules.dispatch import Proofs, dispatch
 from tessera_rules.forced import environment_force
@@ -108,7 +109,13 @@ class Arbiter:
         """
         request = bind_words(self.ruleset, op, target or self.only_target(op), words, self.machine)
         assumed = None if assume is None else frozenset(assume)
-        return decide(self.ruleset, request, self.machine, force=self._force(force, op, request.target), assume_available=assumed)
+        measured = self.corpus.measured(self.ruleset, request, self.machine)
+        return decide(self.ruleset, request, self.machine, force=self._force(force, op, request.target), assume_available=assumed, measured=measured)
+
+    @property
+    def corpus(self) -> Corpus:
+        """What was measured before. `Corpus.refresh` reads it anew."""
+        return self.proofs.corpus
 
     def decide_many(
         self,
@@ -131,7 +138,7 @@ class Arbiter:
         """
         where = target or self.only_target(op)
         assumed = None if assume is None else frozenset(assume)
-        return decide_many(self.ruleset, self.machine, op, where, dims, words, self._force(force, op, where), assumed)
+        return decide_many(self.ruleset, self.machine, op, where, dims, words, self._force(force, op, where), assumed, self.corpus)
 
     def run(self, op: str, *operands: Any, target: str | None = None, **named: Any) -> Any:
         """Return the result of an op: an array of the kind that came in, or a tuple of them.
@@ -271,7 +278,8 @@ class Arbiter:
         return self._over(loaded, texts, replaced)
 
     def reload(self) -> Arbiter:
-        """Return a new `Arbiter` over the same files as they are now, with what was declared since."""
+        """Return a new `Arbiter` over the same files as they are now, with what was declared since; what was measured is read anew."""
+        self.corpus.refresh()
         loaded = load_rules(self.paths, texts=self.texts, replace=self.replaced, untrusted=self.untrusted)
         return self._over(loaded, self.texts, self.replaced)
 

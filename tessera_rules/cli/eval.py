@@ -7,7 +7,7 @@ import argparse
 from attrs import evolve
 
 from tessera_rules.cli.arguments import Parser, parser_for
-from tessera_rules.cli.requests import assumed, forced, machine_of, override_notes, read_words
+from tessera_rules.cli.requests import assumed, evidence_for, forced, machine_of, override_notes, read_words
 from tessera_rules.cli.rules import asked_rules, load_rules
 from tessera_rules.cli.streams import Streams
 
@@ -40,8 +40,9 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     if options.machine is None:
         streams.tell("tsr eval asks this machine: probes run, and a smoke probe is a call of a kernel (--machine states a machine instead)")
     force, assume = forced(options.force, request, ruleset), assumed(options.assume)
-    decision = decide(ruleset, request, machine, force=force, assume_available=assume)
-    condition = holds_for(ruleset, request, machine, decision, force=force, assume_available=assume)
+    measured = evidence_for(ruleset, request, machine)
+    decision = decide(ruleset, request, machine, force=force, assume_available=assume, measured=measured)
+    condition = None if measured is not None else holds_for(ruleset, request, machine, decision, force=force, assume_available=assume)
     decision = evolve(decision, notes=(*override_notes(options.force, assume, request, ruleset), *decision.notes))
     if options.json:
         from tessera_rules.report.document import decision_document

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
+from tessera_rules.arbiter.situation import Measured
 from tessera_rules.cli.arguments import names_of
 from tessera_rules.errors import UsageError
 from tessera_rules.forced import environment_force
@@ -56,6 +57,15 @@ def machine_of(path: str | None, ruleset: Ruleset) -> Machine:
     from tessera_rules.machine.stated import read_machine
 
     return read_machine(readable(path))
+
+
+def evidence_for(ruleset: Ruleset, request: Request, machine: Machine) -> Measured | None:
+    """Return what was measured of a request on this machine, or on a stated one that says which it is (``fingerprint``)."""
+    if machine.stated and not getattr(machine, "fingerprint", None):
+        return None
+    from tessera_rules.corpus.lookup import Corpus
+
+    return Corpus().measured(ruleset, request, machine)
 
 
 def assumed(groups: Sequence[Sequence[str]]) -> frozenset[str] | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import field, frozen
 
-from tessera_rules.measure.contest import EARLY, Beaten, Contest, Outcome, is_time
+from tessera_rules.measure.contest import EARLY, Beaten, Contest, Outcome, is_time, judged
 
 ROUNDS, THOROUGH = 24, 40
 """The budget of rounds."""
@@ -75,6 +75,15 @@ class Race:
     def choice(self, incumbent: str | None = None) -> str | None:
         """Return who is to run by this evidence: the separated winner; None where it does not replace the incumbent (P23)."""
         return chosen(self.outcome, incumbent)
+
+    def without(self, refuted: Mapping[str, str]) -> Race:
+        """Return the race as it is judged without some who turned out to have no part in it, each with the reason."""
+        if not refuted:
+            return self
+        left = tuple(name for name in self.finalists if name not in refuted)
+        rounds = tuple({name: value for name, value in each.items() if name not in refuted} for each in self.rounds)
+        contestants = tuple(name for name in self.contestants if name not in refuted)
+        return Race(judged(rounds, left), contestants, rounds, {**self.unmeasured, **refuted}, self.void, self.heats, left)
 
 
 def chosen(outcome: Outcome, incumbent: str | None) -> str | None:
@@ -161,7 +170,7 @@ def race(
 
 def _without(contest: Contest, rounds: Sequence[Mapping[str, float | None]], unmeasured: Mapping[str, str]) -> Contest:
     """Return a contest of those who can be timed, from the rounds so far: whom an unmeasured one had beaten races again."""
-    rest = Contest([name for name in contest.times if name not in unmeasured], len(contest.times))
+    rest = Contest([name for name in contest.times if name not in unmeasured])
     for each in rounds:
         rest.add(each)
     return rest

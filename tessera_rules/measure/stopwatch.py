@@ -15,6 +15,8 @@ FLOOR_SECONDS = 2e-5
 GRAINS = 100
 """A sample is at least so many times the timer's resolution, and at least `FLOOR_SECONDS`."""
 MAX_CALLS = 1 << 20
+DIGITS = 6
+"""Digits of a time: more than a clock tells, and short where it is written down."""
 
 Metric = Literal["wall", "device"]
 Call = Callable[[], Any]
@@ -105,7 +107,7 @@ class Stopwatch:
             if collecting:
                 gc.enable()
         self.last[name] = result
-        return Sample(spent * 1e-9 / repeats, repeats, around)
+        return Sample(float(f"{spent * 1e-9 / repeats:.{DIGITS}g}"), repeats, around)
 
 
 def _reason(problem: Exception) -> str:

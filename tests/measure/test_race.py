@@ -179,3 +179,13 @@ def test_a_coarse_timer_gives_no_winner_by_equal_times() -> None:
     sampler: Callable[[str], Sample] = lambda _: Sample(1e-6)  # noqa: E731
     found = race(["a", "b", "c"], sampler, random.Random(0))
     assert found.outcome.kind == "tie"
+
+
+def test_who_is_refuted_after_the_race_has_no_part_in_its_outcome() -> None:
+    found = run({"liar": 0.5, "good": 1.0, "slow": 1.4})
+    assert found.outcome.winner == "liar"
+    again = found.without({"liar": "its output is wrong"})
+    assert again.outcome.kind == "separated"
+    assert (again.outcome.winner, again.unmeasured) == ("good", {"liar": "its output is wrong"})
+    assert all("liar" not in each for each in again.rounds)
+    assert found.without({}) is found
