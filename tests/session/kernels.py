@@ -63,3 +63,26 @@ def declines_later(a: Array, b: Array) -> Any:
 
 def drops_tail(a: Array, b: Array) -> Array:
     return (a[:, :64] @ b[:64]).astype(a.dtype)
+
+
+class Sometimes:
+    """What the next calls of `moody` do: an exception, a `Declined`, a wrong shape; without any it is right."""
+
+    next: list[Any] = []
+
+
+def moody(a: Array, b: Array) -> Any:
+    CALLS.append("moody")
+    what = Sometimes.next.pop(0) if Sometimes.next else None
+    if isinstance(what, Exception) and not isinstance(what, tsr.Declined):
+        raise what
+    result = (a.astype(np.float64) @ b.astype(np.float64)).astype(a.dtype)
+    return what if isinstance(what, tsr.Declined) else result[None] if what == "wrong shape" else result
+
+
+def scaled(a: Array, b: Array, alpha: float) -> Array:
+    return (alpha * (a.astype(np.float64) @ b.astype(np.float64))).astype(a.dtype)
+
+
+def reference(a: Array, b: Array, alpha: float = 1.0) -> Array:
+    return (alpha * (a.astype(np.float64) @ b.astype(np.float64))).astype(a.dtype)
