@@ -14,6 +14,7 @@ from attrs import field, frozen
 from tessera_rules.arbiter.decide import decide
 from tessera_rules.arbiter.decision import Decision, Verdict
 from tessera_rules.arbiter.facts import Lookup, lookup_for
+from tessera_rules.arbiter.reasons import spelled
 from tessera_rules.arbiter.request import bind_test
 from tessera_rules.compile.evaluate import truth
 from tessera_rules.errors import TesseraError
@@ -156,7 +157,7 @@ def _outcome(decision: Decision) -> str:
 
 
 def _why(verdict: Verdict) -> str:
-    values = ", ".join(f"{name}={plain(value)}" for name, value in verdict.values.items())
+    values = spelled(verdict.values)
     place = f" [{verdict.span.source.name}:{verdict.span.line}]" if verdict.span else ""
     return f"{verdict.reason}{f' ({values})' if values and values not in verdict.reason else ''}{place}"
 

@@ -77,8 +77,11 @@ def read_suppressions(file: nodes.File) -> tuple[list[Suppression], list[Finding
 def silence(findings: Iterable[Finding], files: Sequence[nodes.File], *, not_run: Collection[str]) -> list[Finding]:
     """Return the findings that no suppression silences, and those about suppressions. Reports TSR490.
 
-    ``not_run`` are codes that this run did not look for: their suppressions are not called unused.
+    ``not_run`` are codes that this run did not look for: their suppressions are not called unused, nor are those of a file
+    with an error, where what is damaged was not looked at.
     """
+    findings = list(findings)
+    in_error = {each.span.source for each in findings if each.severity == "error"}
     by_place: dict[tuple[Source, int, str], list[Suppression]] = {}
     kept: list[Finding] = []
     for file in files:
@@ -94,7 +97,7 @@ def silence(findings: Iterable[Finding], files: Sequence[nodes.File], *, not_run
             here[0].used = True
     for group in by_place.values():
         for each in group:
-            if not each.used and each.code not in not_run:
+            if not each.used and each.code not in not_run and each.span.source not in in_error:
                 edits = (_removal(each),) if each.alone else ()
                 kept.append(UNUSED.at(each.span, f"no {each.code} is found on this line", hint="delete the suppression", edits=edits))
     return kept

@@ -144,6 +144,12 @@ def test_an_unused_suppression_is_found(tmp_path: Path) -> None:
     assert codes(tmp_path, "M >= 1  # tsr: ignore[TSR437]") == ["TSR490"]
 
 
+def test_a_suppression_in_a_file_with_an_error_is_not_called_unused(tmp_path: Path) -> None:
+    # What is damaged is not looked at, so that nobody knows; `--fix` would take away what is needed once the error is mended.
+    text = OP + candidate("M >= 0  # tsr: ignore[TSR437]").replace("tier emitted", "teir emitted")
+    assert [code for _, code in found(tmp_path, text)] == ["TSR101"]
+
+
 def test_a_suppression_of_an_analysis_code_waits_for_check(tmp_path: Path) -> None:
     assert codes(tmp_path, "M >= 1  # tsr: ignore[TSR502]") == []
 
