@@ -15,6 +15,8 @@ from tessera_rules.model.terms import Term, reads
 Found = Point | Undecided | None
 BUDGET = 4000
 """Conditions that one search looks at."""
+QUICK_BUDGET = 500
+"""With a solver at hand: what the search may take before it is asked."""
 MINIMAL_BUDGET = 1500
 """For a step that makes a witness smaller; what it leaves undecided stays as it was."""
 Solver = Callable[[Sequence[Term], Sequence[Term], Mapping[str, Values]], Found]
@@ -23,11 +25,10 @@ Solver = Callable[[Sequence[Term], Sequence[Term], Mapping[str, Values]], Found]
 
 @define(eq=False)
 class Asker:
-    """Asks questions, and counts them. ``solver`` is the second opinion, None where there is none."""
+    """Asks questions, and counts them in ``asked``. ``solver`` is the second opinion, None where there is none."""
 
     solver: Solver | None = None
     asked: int = field(default=0, init=False)
-    undecided: int = field(default=0, init=False)
 
     def ask(
         self, space: Space, holds: Sequence[Term], fails: Sequence[Term] = (), *, universe: Mapping[str, Values] | None = None, budget: int = BUDGET
@@ -39,11 +40,13 @@ class Asker:
         """
         self.asked += 1
         values = space.names.wide if universe is None else universe
-        found: Found = satisfy(holds, values, fails=fails, budget=budget)
+        found: Found = satisfy(holds, values, fails=fails, budget=budget if self.solver is None else min(budget, QUICK_BUDGET))
         if found is UNDECIDED and self.solver is not None:
             found = self.solver(holds, fails, values)
             if isinstance(found, Mapping) and not _stands(holds, fails, found):
                 found = UNDECIDED
+            if found is UNDECIDED and budget > QUICK_BUDGET:
+                found = satisfy(holds, values, fails=fails, budget=budget)
         if found is None and space.names.sampled and values is space.names.wide:
             read = frozenset[str]().union(*(reads(term) for term in (*holds, *fails)))
             if read & space.names.sampled:

@@ -18,6 +18,7 @@ from tessera_rules.diagnostic import Finding
 from tessera_rules.model.terms import Apply, Const, Fact, Term, facts
 from tessera_rules.model.types import INT
 from tessera_rules.model.values import Candidate, Clause
+from tessera_rules.source import Span
 
 ORDERS = ("lt", "le", "gt", "ge", "in_range")
 LARGEST_STEP = 1 << 20
@@ -40,7 +41,7 @@ def cliffs(space: Space, asker: Asker, dead: Collection[str]) -> Iterator[Findin
     ranks = sorted({TIER_RANK[candidate.tier] for candidate in space.candidates})
     if len(ranks) < 2:
         return
-    told: set[tuple[object, str]] = set()
+    told: set[Span] = set()
     for candidate in space.candidates:
         if TIER_RANK[candidate.tier] != ranks[0] or candidate.name in dead:
             continue
@@ -49,7 +50,7 @@ def cliffs(space: Space, asker: Asker, dead: Collection[str]) -> Iterator[Findin
                 continue
             point = _past(space, asker, bound, ranks[0], ranks[-1])
             if point is not None:
-                told.add(bound.clause.span)  # type: ignore[arg-type]
+                told.add(bound.clause.span)
                 yield _finding(space, bound, point)
 
 
@@ -67,13 +68,14 @@ def _finding(space: Space, bound: Bound, point: Point) -> Finding:
 def _bounds(space: Space, candidate: Candidate) -> Iterator[Bound]:
     admitted = space.admitted(candidate.name)
     for gate in space.entrants[candidate.name]:
-        if gate.kind not in ("requires", "workspace") or (gate.clause is None and gate.kind == "requires"):
-            continue
-        if gate.clause is None:
+        if gate.kind != "requires" or gate.clause is None:
             continue
         for atom in _atoms(gate.term):
-            for fact in facts(atom):
-                if fact.key.startswith("dim:") and fact.type.kind == "int":
+            sizes = [fact for fact in facts(atom) if fact.key.startswith("dim:")]
+            if gate.clause.because is not None and not _plain_size(atom):
+                continue  # a limit of bytes, offsets or a grid, whose reason stands beside it
+            for fact in sizes:
+                if fact.type.kind == "int":
                     step = _step(admitted, fact.key)
                     if step <= LARGEST_STEP:
                         yield Bound(candidate, gate.clause, atom, fact, step)
@@ -87,6 +89,11 @@ def _atoms(term: Term) -> Iterator[Term]:
             yield from _atoms(arg)
     elif isinstance(term, Apply) and term.op in ORDERS and any(fact.key.startswith("dim:") for fact in facts(term)):
         yield term
+
+
+def _plain_size(atom: Term) -> bool:
+    """Whether sizes themselves are compared, rather than what is computed from them."""
+    return isinstance(atom, Apply) and all(isinstance(arg, Fact | Const) for arg in atom.args)
 
 
 def _step(term: Term, key: str) -> int:
@@ -116,6 +123,7 @@ def _past(space: Space, asker: Asker, bound: Bound, highest: int, lowest: int) -
         *(substitute(term, before) for term in space.legal),
         *(substitute(term, before) for term in gates),
         Apply(bound.atom.type, "not", (bound.atom,)),
+        *(Apply(bound.atom.type, "not", (substitute(space.frame.put(clause.term), before),)) for clause in bound.candidate.avoid[:1]),
         Apply(bound.atom.type, "ge", (moved, Const(INT, 1))),
     ]
     fails: list[Term] = [space.admitted(other.name, assumed=True) for other in space.candidates if TIER_RANK[other.tier] != lowest]

@@ -55,7 +55,8 @@ CLIFF = Code(
     "a cliff: one past a bound the decision falls to the lowest tier",
     "At the bound the best tier that there is serves the request; one step past it (one multiple, where sizes come in multiples) the lowest does, and "
     "the time of a call may jump by an order of magnitude.\n\n"
-    "Put something between, or split the work. A bound that the hardware sets is silenced with its reason.",
+    "Put something between, or split the work. A bound that the hardware sets is silenced with its reason. A limit of something computed (bytes, "
+    "offsets, the extent of a grid) that has its `because` is taken to be meant.",
     severity="note",
 )
 UNDECISIVE_TEST = Code(

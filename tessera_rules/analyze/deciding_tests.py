@@ -30,22 +30,33 @@ def undecisive_tests(ruleset: Ruleset, passes: Passes) -> Iterator[Finding]:
 
 
 def _decided(ruleset: Ruleset, test: Test, asked: TestRequest, passes: Passes) -> bool:
+    if all(each.negated and each.name == "reference" for each in asked.expectations):
+        # that somebody serves is held by everybody's clauses together
+        return not passes(_refusing(ruleset, asked), test, asked)
     return any(not passes(changed, test, asked) for changed in _turned(ruleset, test, asked))
+
+
+def _refusing(ruleset: Ruleset, asked: TestRequest) -> Ruleset:
+    """Return the rules with every clause of everybody's `requires` held for false."""
+    for candidate in ruleset.for_op(asked.op, asked.target):
+        clauses = tuple(evolve(clause, term=FALSE) for clause in (*candidate.requires, *candidate.implied))
+        ruleset = _with_candidate(ruleset, evolve(candidate, requires=clauses, implied=()))
+    return ruleset
 
 
 def _turned(ruleset: Ruleset, test: Test, asked: TestRequest) -> Iterator[Ruleset]:
     """Yield the rules with one clause or condition held for true, or for false; one of the two changes it."""
     pair = asked.op, asked.target
     for candidate in ruleset.for_op(*pair):
-        blocks = ["requires", "implied", "avoid"]
+        for changed in _changed(candidate.requires):
+            yield _with_candidate(ruleset, evolve(candidate, requires=changed))
+        for changed in _changed(candidate.implied):
+            yield _with_candidate(ruleset, evolve(candidate, implied=changed))
+        for changed in _changed(candidate.avoid):
+            yield _with_candidate(ruleset, evolve(candidate, avoid=changed))
         if test.assume_available is not None and candidate.name not in test.assume_available:
-            blocks.append("available")
-        for block in blocks:
-            clauses: tuple[Clause, ...] = getattr(candidate, block)
-            for place, clause in enumerate(clauses):
-                for value in (FALSE, TRUE):
-                    changed = (*clauses[:place], evolve(clause, term=value), *clauses[place + 1 :])
-                    yield _with_candidate(ruleset, evolve(candidate, **{block: changed}))
+            for changed in _changed(candidate.available):
+                yield _with_candidate(ruleset, evolve(candidate, available=changed))
     for rule in ruleset.rules:
         if pair in rule.conditions:
             for value in (FALSE, TRUE):
@@ -53,6 +64,12 @@ def _turned(ruleset: Ruleset, test: Test, asked: TestRequest) -> Iterator[Rulese
                 yield _with_rule(ruleset, rule, changed_rule)
         elif rule.always and rule.op in (None, asked.op) and rule.target in (None, asked.target):
             yield evolve(ruleset, rules=tuple(each for each in ruleset.rules if each is not rule))
+
+
+def _changed(clauses: tuple[Clause, ...]) -> Iterator[tuple[Clause, ...]]:
+    for place, clause in enumerate(clauses):
+        for value in (FALSE, TRUE):
+            yield (*clauses[:place], evolve(clause, term=value), *clauses[place + 1 :])
 
 
 def _with_candidate(ruleset: Ruleset, changed: Candidate) -> Ruleset:

@@ -37,8 +37,8 @@ def analyse(
 
 
 def _findings(ruleset: Ruleset, machine: Machine | None, asker: Asker, passes: Passes | None) -> Iterator[Finding]:
-    proofs = [space for space in spaces(ruleset, machine, open_probes=True) if has_values(space)]
-    shows = proofs if machine is not None else [space for space in spaces(ruleset, machine, open_probes=False) if has_values(space)]
+    proofs = [space for space in spaces(ruleset, machine, plain=False) if has_values(space)]
+    shows = [space for space in spaces(ruleset, machine, plain=True) if has_values(space)]
     clauses = ClauseQuestions(asker)
     for space in proofs:
         clauses.look(space)

@@ -4,30 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from attrs import frozen
+
 from tessera_rules.analyze.ask import Asker
 from tessera_rules.analyze.codes import GAP, NOT_DECIDED
 from tessera_rules.analyze.gates import Gate
 from tessera_rules.analyze.space import Point, Space
 from tessera_rules.analyze.witness import spelled, witness
+from tessera_rules.arbiter.rank import TIER_RANK
 from tessera_rules.compile.domain import UNDECIDED
 from tessera_rules.compile.evaluate import truth
 from tessera_rules.compile.simplify import disjunction
 from tessera_rules.diagnostic import Finding, Related
-from tessera_rules.model.terms import Term
+from tessera_rules.model.terms import Apply, Term, reads
+from tessera_rules.model.types import BOOL
 from tessera_rules.model.values import Candidate
 
+MOST_COMBINATIONS = 64
+"""Combinations of refusals that are looked at for one op on one target."""
 MOST_GAPS = 8
-"""Findings for one op on one target; the last says that there are more."""
+"""Findings for one op on one target."""
+
+
+@frozen(eq=False)
+class Near:
+    """The candidate that comes nearest to serving a request, and the gate that keeps it out."""
+
+    candidate: Candidate
+    gate: Gate
+
+    @property
+    def key(self) -> object:
+        """What gaps are told apart by: the place of the clause, which members of a family share."""
+        return self.gate.clause.span if self.gate.clause is not None else (self.gate.kind, self.gate.text)
 
 
 def gaps(space: Space, asker: Asker) -> Iterator[Finding]:
-    """Yield TSR505, each with another combination of reasons: first those that hold even where everybody is available."""
+    """Yield TSR505: for each reason that keeps the nearest candidate out the least request, first where everybody is available.
+
+    Every combination of first refusals is looked at once; combinations with one nearest reason make one finding.
+    """
     place = space.candidates[-1]
-    told = 0
+    told: set[object] = set()
+    shown: set[str] = set()
     other_reasons: list[Term] = []
+    combinations = 0
     for assumed in (True, False):
-        while told < MOST_GAPS:
-            fails = [space.admitted(candidate.name, assumed=assumed) for candidate in space.candidates]
+        fails = [space.admitted(candidate.name, assumed=assumed) for candidate in space.candidates]
+        while combinations < MOST_COMBINATIONS and len(told) < MOST_GAPS:
             holds = [*space.legal, *other_reasons]
             found = asker.ask(space, holds, fails, universe=space.names.narrow)
             if found is UNDECIDED:
@@ -35,14 +59,22 @@ def gaps(space: Space, asker: Asker) -> Iterator[Finding]:
                 break
             if not isinstance(found, Mapping):
                 break
-            least = asker.least(space, found, holds, fails, space.names.narrow)
-            if not _is_gap(space, least, assumed):
-                yield NOT_DECIDED.at(place.name_span, f"whether {space.op.name} on {space.target} has a gap at {spelled(space, least)} is not decided")
-                break
-            told += 1
-            refusing = [_refusing(space, candidate, least) for candidate in space.candidates]
-            yield _finding(space, place, least, refusing, last=told == MOST_GAPS)
-            other_reasons.append(disjunction([gate.term for gate in refusing if gate is not None]))
+            combinations += 1
+            other_reasons.append(disjunction([gate.term for gate in _first_refusals(space, found)]))
+            near = _nearest(space, found)
+            if near.key in told:
+                continue
+            told.add(near.key)
+            serves_but_for = [gate.term for gate in space.entrants[near.candidate.name] if space.holds(gate.term, found)]
+            wanted = [*space.legal, *serves_but_for, Apply(BOOL, "not", (near.gate.term,))]
+            least = asker.least(space, found, wanted, fails, space.names.narrow)
+            point = next((each for each in (least, found) if _is_gap(space, each, assumed)), None)
+            if point is None:
+                yield NOT_DECIDED.at(place.name_span, f"whether somebody serves {space.op.name} on {space.target} at {spelled(space, found)} is not decided")
+            elif spelled(space, point) not in shown:
+                shown.add(spelled(space, point))
+                told.add(_nearest(space, point).key)
+                yield _finding(space, point)
 
 
 def _is_gap(space: Space, point: Point, assumed: bool) -> bool:
@@ -57,20 +89,38 @@ def _is_gap(space: Space, point: Point, assumed: bool) -> bool:
     return True
 
 
-def _refusing(space: Space, candidate: Candidate, point: Point) -> Gate | None:
-    return next((gate for gate in space.entrants[candidate.name] if truth(gate.term, point.__getitem__) is not True), None)
+def _refusals(space: Space, candidate: Candidate, point: Point) -> list[Gate]:
+    return [gate for gate in space.entrants[candidate.name] if truth(gate.term, point.__getitem__) is not True]
 
 
-def _finding(space: Space, place: Candidate, point: Point, refusing: list[Gate | None], *, last: bool) -> Finding:
-    reasons: dict[str, None] = {}
-    for candidate, gate in zip(space.candidates, refusing, strict=True):
-        if gate is not None:
-            reasons[f"{candidate.name}: {gate.text}"] = None
-    said = "; ".join(list(reasons)[:4]) + (f"; and {len(reasons) - 4} more" if len(reasons) > 4 else "")
-    more = " (others are not listed)" if last else ""
+def _first_refusals(space: Space, point: Point) -> list[Gate]:
+    return [refusals[0] for candidate in space.candidates if (refusals := _refusals(space, candidate, point))]
+
+
+def _nearest(space: Space, point: Point) -> Near:
+    """Return who is kept out by fewest gates, by one about sizes before one about the dtype or the device, of the lowest tier, the last declared."""
+
+    def rank(pair: tuple[Candidate, list[Gate]]) -> tuple[int, int, int, int]:
+        candidate, refusals = pair
+        sizes = any(key.startswith("dim:") for key in reads(refusals[0].term))
+        return len(refusals), not sizes, -TIER_RANK[candidate.tier], -candidate.order
+
+    refused = [(candidate, refusals) for candidate in space.candidates if (refusals := _refusals(space, candidate, point))]
+    candidate, refusals = min(refused, key=rank)
+    return Near(candidate, refusals[0])
+
+
+def _finding(space: Space, point: Point) -> Finding:
+    near = _nearest(space, point)
+    reasons = {f"{near.candidate.name}: `{near.gate.text}`": None}
+    for candidate in space.candidates:
+        refusals = _refusals(space, candidate, point)
+        if candidate is not near.candidate and refusals:
+            reasons[f"{candidate.name}: `{refusals[0].text}`"] = None
+    said = "; ".join(list(reasons)[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")
     return GAP.at(
-        place.name_span,
-        f"nobody serves {space.op.name} on {space.target} at {spelled(space, point)}{more} ({said})",
+        near.candidate.name_span,
+        f"nobody serves {space.op.name} on {space.target} at {spelled(space, point)} ({said})",
         related=(Related(space.op.name_span, f"op {space.op.name}"),),
         hint="add a candidate that serves it, widen one, or make it illegal with `dim … in` or `check`",
         witness=witness(space, point),

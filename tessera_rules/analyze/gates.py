@@ -8,6 +8,7 @@ from typing import Literal
 from attrs import field, frozen
 
 from tessera_rules.analyze.probes import Probes
+from tessera_rules.arbiter.request import PROMISES
 from tessera_rules.compile.domain import may_fail, plain_layout
 from tessera_rules.compile.kinds import ClauseError
 from tessera_rules.compile.simplify import FALSE, TRUE, conjunction, disjunction, simplify, substitute
@@ -38,19 +39,26 @@ class Gate:
 
 @frozen(eq=False)
 class Frame:
-    """How the facts of an op's request are put: layouts in terms of the dimensions, operands that are always there."""
+    """How the facts of an op's request are put: operands that are always there, dtypes of operands.
+
+    ``plain``: operands lie C-contiguous, one thread, nothing is allowed or required besides what the policy says, as where a witness is
+    stated by its dimensions. Else layouts, threads, ``allow`` and ``require`` are names of their own, which proofs run over.
+    """
 
     ruleset: Ruleset
     op: Op
     target: str
     probes: Probes
+    plain: bool = True
     threads: int = 1
     depth: int = 0
-    plain: Mapping[str, Term] = field(init=False)
+    stated: Mapping[str, Term] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        found: dict[str, Term] = dict(plain_layout(self.op))
-        found["threads"] = Const(INT, self.threads)
+        found: dict[str, Term] = {}
+        if self.plain:
+            found |= plain_layout(self.op)
+            found["threads"] = Const(INT, self.threads)
         own = Fact(DTYPE, "dtype", "dtype")
         for operand in self.op.operands.values():
             name = operand.name
@@ -62,11 +70,11 @@ class Frame:
                 said = Apply(DTYPE, "if", (given, said if said is not None else Fact(DTYPE, f"dtype:{name}", f"dtype({name})"), _NO_DTYPE))
             if said is not None:
                 found[f"dtype:{name}"] = said
-        object.__setattr__(self, "plain", found)
+        object.__setattr__(self, "stated", found)
 
     def put(self, term: Term) -> Term:
         """Return a condition over dimensions, attributes, dtypes and facts alone."""
-        return simplified(substitute(term, self.plain))
+        return simplified(substitute(term, self.stated))
 
 
 _NO_DTYPE = Apply(DTYPE, "index", (Const(Type("list", item=DTYPE), ()), Const(INT, 0)))
@@ -121,14 +129,21 @@ def _gates(frame: Frame, candidate: Candidate) -> Iterator[Gate]:
             yield Gate(Apply(BOOL, "not", (given,)), "closed_world", f"does not honour {operand.name}")
     if candidate.computes is not None:
         wide = [Const(DTYPE, dtype) for dtype in DTYPES if holds(candidate.computes, dtype)]
-        yield Gate(frame.put(Apply(BOOL, "in", (Fact(DTYPE, "dtype", "dtype"), *wide))), "precision", f"computes {candidate.computes}")
+        held: Term = frame.put(Apply(BOOL, "in", (Fact(DTYPE, "dtype", "dtype"), *wide)))
+        if not frame.plain:
+            held = disjunction([Fact(BOOL, f"allow:{candidate.computes}", f"allow {candidate.computes}"), held])
+        yield Gate(held, "precision", f"computes {candidate.computes}")
     policy = frame.ruleset.policy
     if candidate.workspace is not None and policy.workspace_bytes is not None:
         term = Apply(BOOL, "le", (candidate.workspace, Const(INT, policy.workspace_bytes)))
         yield Gate(frame.put(term), "workspace", f"its workspace is at most {policy.workspace_bytes} bytes")
-    for promise in sorted(policy.require):
+    for promise in PROMISES:
         if not getattr(candidate, promise):
-            yield Gate(FALSE, "promise", f"the policy requires {promise}")
+            if promise in policy.require:
+                yield Gate(FALSE, "promise", f"the policy requires {promise}")
+            elif not frame.plain:
+                asked = Fact(BOOL, f"require:{promise}", f"require {promise}")
+                yield Gate(Apply(BOOL, "not", (asked,)), "promise", f"it does not promise {promise}")
     for clause in candidate.available:
         yield Gate(frame.put(frame.probes(clause.term, candidate)), "available", clause.text, clause)
 
@@ -150,7 +165,7 @@ def _used(frame: Frame, used: Uses) -> Term | None:
     op = frame.ruleset.ops.get(used.op)
     if op is None or used.dtype is None or frame.depth >= DEEPEST_USE or set(used.dims) != set(op.dims):
         return None
-    inner = Frame(frame.ruleset, op, frame.target, frame.probes, frame.threads, frame.depth + 1)
+    inner = Frame(frame.ruleset, op, frame.target, frame.probes, True, frame.threads, frame.depth + 1)
     served = [conjunction([gate.term for gate in gates_of(inner, other)]) for other in frame.ruleset.for_op(used.op, frame.target)]
     exact = all(gate.exact for other in frame.ruleset.for_op(used.op, frame.target) for gate in gates_of(inner, other))
     if not exact or any(each.type.kind != "dtype" for each in (used.dtype,)):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from attrs import frozen
 
 from tessera_rules.analyze.lists import list_classes
-from tessera_rules.compile.domain import OTHER, IntegerSet, Values, between, named_values, of_dim
+from tessera_rules.compile.domain import OTHER, Values, between, named_values, of_dim
 from tessera_rules.compile.domain.integers import MAX_SIZE
+from tessera_rules.compile.domain.universe import ALIGNMENTS
 from tessera_rules.model.dtypes import DTYPES
 from tessera_rules.model.terms import Apply, Const, Fact, Term, Version, facts
 from tessera_rules.model.types import Type
@@ -63,6 +65,14 @@ def names_of(op: Op, target: Target, terms: Sequence[Term]) -> Names:
         elif kind == "probe":
             named_here = tuple(value for value in named_values(fact.key, terms) if isinstance(value, str))
             wide[fact.key] = narrow[fact.key] = (None, *named_here, OTHER) if fact.type.kind == "string" else (True, False)
+        elif kind in ("allow", "require", "contiguous", "broadcast"):
+            plainly = kind == "contiguous"
+            wide[fact.key] = narrow[fact.key] = (plainly, not plainly)
+        elif kind == "align":
+            wide[fact.key] = narrow[fact.key] = ALIGNMENTS
+        elif kind in ("stride", "max_offset", "threads"):
+            low = {"stride": -MAX_SIZE, "max_offset": 0, "threads": 1}[kind]
+            wide[fact.key] = narrow[fact.key] = between(low, MAX_SIZE)
         elif kind == "os":
             wide[fact.key] = narrow[fact.key] = (*dict.fromkeys((*_words_of(fact, terms), OTHER)),)
     for dim in op.dims.values():
@@ -146,7 +156,7 @@ def _between(named: Iterable[Any], kind: Type) -> tuple[Any, ...]:
             return _different(*numbers, *(n + by for n in numbers for by in (-1, 1)), *(() if numbers else (64, 0)))
         case "float":
             points = sorted({float(value) for value in named if isinstance(value, int | float) and not isinstance(value, bool)})
-            middles = [(a + b) / 2 for a, b in zip(points, points[1:], strict=False)]
+            middles = [(a + b) / 2 for a, b in pairwise(points)]
             return _different(*points, *middles, *((points[0] - 1.0, points[-1] + 1.0) if points else (1.0, 0.0, -1.0)))
         case "version":
             versions = sorted({value for value in named if isinstance(value, Version)})
@@ -183,8 +193,3 @@ def _only_compared(key: str, terms: Iterable[Term]) -> bool:
             continue
         pending.extend(part.args)
     return True
-
-
-def integer_set(values: Values) -> IntegerSet | None:
-    """Return the set of an integer name, None for listed values."""
-    return values if isinstance(values, IntegerSet) else None

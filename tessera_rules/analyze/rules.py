@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from attrs import define, field
 
-from tessera_rules.analyze.ask import Asker
+from tessera_rules.analyze.ask import Asker, Found
 from tessera_rules.analyze.codes import DEAD_RULE, NOT_DECIDED
 from tessera_rules.analyze.contest import Contest
 from tessera_rules.analyze.space import Point, Space
@@ -63,10 +63,10 @@ class RuleQuestions:
                 if self._differs(space, contest, found):
                     return True
                 open_question = True  # it could, and here it does not: another point may
-        for found in self._refused(space, contest, rule):
-            if found is UNDECIDED:
+        for refused in self._refused(space, contest, rule):
+            if refused is UNDECIDED:
                 open_question = True
-            elif isinstance(found, Mapping) and self._differs(space, contest, found):
+            elif isinstance(refused, Mapping) and self._differs(space, contest, refused):
                 return True
         return None if open_question else False
 
@@ -97,7 +97,7 @@ class RuleQuestions:
                             if name in action.over:
                                 yield name, [when, disjunction(rivals)], []
 
-    def _refused(self, space: Space, contest: Contest, rule: Rule) -> Iterator[object]:
+    def _refused(self, space: Space, contest: Contest, rule: Rule) -> Iterator[Found]:
         """Yield points where a force has nobody to force though its condition holds: an error where there was a decision."""
         here = {candidate.name for candidate in space.candidates}
         forced = [action.candidates & here for action in rule.actions if action.kind == "force"]

@@ -10,19 +10,21 @@ from attrs import evolve, field, frozen
 from tessera_rules.analyze.gates import Frame, Gate, about, condition, gates_of, legal
 from tessera_rules.analyze.names import Names, names_of
 from tessera_rules.analyze.probes import Answers, Probes, answered_by, counting_true, left_open
-from tessera_rules.arbiter.decide import decide
+from tessera_rules.arbiter.decide import decide_situation
 from tessera_rules.arbiter.decision import Decision
+from tessera_rules.arbiter.situation import Situation
 from tessera_rules.compile.domain import Values
 from tessera_rules.compile.evaluate import truth
 from tessera_rules.compile.simplify import conjunction
-from tessera_rules.errors import ArbiterError, TesseraError
+from tessera_rules.errors import ArbiterError
 from tessera_rules.machine.base import Machine
 from tessera_rules.model.request import Request
-from tessera_rules.model.terms import Term
+from tessera_rules.model.terms import Term, reads
 from tessera_rules.model.values import REQUIRED, Candidate, Clause, Op, Rule, Ruleset, StatedLayout
 
 Point = Mapping[str, Any]
 """A value for every name of the universe."""
+LAYOUT = ("align:", "stride:", "contiguous:", "broadcast:", "max_offset:")
 
 
 @frozen(eq=False)
@@ -78,7 +80,11 @@ class Space:
         given = frozenset(operand.name for operand in op.operands.values() if operand.optional and point[f"given:{operand.name}"])
         dims = {name: point[f"dim:{name}"] for name in op.dims}
         attrs = {name: point[f"attr:{name}"] for name in op.attrs}
-        return Request(op, self.target, point["dtype"], dims, attrs, given, layouts, self.frame.threads)
+        threads = point.get("threads", self.frame.threads)
+        allow, require = (
+            frozenset(key.removeprefix(f"{word}:") for key in point if key.startswith(f"{word}:") and point[key]) for word in ("allow", "require")
+        )
+        return Request(op, self.target, point["dtype"], dims, attrs, given, layouts, threads, allow, require)
 
     def facts(self, point: Point) -> dict[str, Any]:
         """Return the device facts of a point."""
@@ -90,8 +96,19 @@ class Space:
 
     def decide(self, point: Point, *, assumed: bool = False, ruleset: Ruleset | None = None) -> Decision | None:
         """Return what the arbiter says of a point, None where that is an error of the rules (a force that is refused)."""
+        situation = Situation(ruleset or self.prepared, self.request(point), self.machine(point), None if assumed else frozenset())
+        if not self.frame.plain:
+            situation.facts.known.update({key: value for key, value in point.items() if key.startswith(LAYOUT)})
         try:
-            return decide(ruleset or self.prepared, self.request(point), self.machine(point), assume_available=None if assumed else frozenset())
+            return decide_situation(situation)
+        except ArbiterError:
+            return None
+
+    def stated(self, point: Point) -> Decision | None:
+        """Return what the arbiter says of a point's request as a witness states it: plain layouts, one thread, nothing allowed or required."""
+        request = evolve(self.request(point), threads=self.frame.threads, allow=frozenset(), require=frozenset())
+        try:
+            return decide_situation(Situation(self.prepared, request, self.machine(point)))
         except ArbiterError:
             return None
 
@@ -114,12 +131,13 @@ def _terms(frame: Frame, entrants: Mapping[str, Sequence[Gate]], candidates: Seq
     return found
 
 
-def spaces(ruleset: Ruleset, machine: Machine | None, *, open_probes: bool) -> list[Space]:
+def spaces(ruleset: Ruleset, machine: Machine | None, *, plain: bool) -> list[Space]:
     """Return a space for each op and target that has a candidate.
 
-    Without a machine probes count as true, or are open; a machine answers them itself, and only its devices are looked at.
+    ``plain`` spaces are for what is shown by a request: plain layouts, probes that count as true. The others are for proofs: layouts and
+    probes are open. A machine answers its probes itself, and only its devices are looked at.
     """
-    probes: Probes = answered_by(machine) if machine is not None else left_open if open_probes else counting_true
+    probes: Probes = answered_by(machine) if machine is not None else counting_true if plain else left_open
     prepared = _with_probes(ruleset, probes)
     threads = 1 if machine is None else machine.threads
     found: list[Space] = []
@@ -132,23 +150,17 @@ def spaces(ruleset: Ruleset, machine: Machine | None, *, open_probes: bool) -> l
             devices = machine.devices(target)
             if not devices:
                 continue
-        frame = Frame(ruleset, op, target_name, probes, threads)
+        frame = Frame(ruleset, op, target_name, probes, plain, threads)
         candidates = ruleset.for_op(op_name, target_name)
         entrants = {candidate.name: gates_of(frame, candidate) for candidate in candidates}
         terms = _terms(frame, entrants, candidates)
         names = names_of(op, target, terms)
         if devices is not None:
             names = _of_machine(names, devices[0])
-            if any(key.startswith("device:") and key not in names.wide for term in terms for key in _keys(term)):
+            if any(key.startswith("device:") and key not in names.wide for term in terms for key in reads(term)):
                 continue  # a fact that is missing makes errors, and no universe
         found.append(Space(ruleset, op, target_name, frame, names, tuple(legal(frame)), entrants, prepared))
     return found
-
-
-def _keys(term: Term) -> set[str]:
-    from tessera_rules.model.terms import reads
-
-    return set(reads(term))
 
 
 def _of_machine(names: Names, facts: Mapping[str, Any]) -> Names:
@@ -176,6 +188,3 @@ def _with_probes(ruleset: Ruleset, probes: Probes) -> Ruleset:
 def has_values(space: Space) -> bool:
     """Whether every attribute can be stated: one without a default and without values cannot."""
     return all(attr.default is not REQUIRED or space.names.narrow[f"attr:{attr.name}"] for attr in space.op.attrs.values())
-
-
-__all__ = ["Point", "Space", "TesseraError", "has_values", "spaces"]

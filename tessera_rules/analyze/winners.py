@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from itertools import combinations
 
-from tessera_rules.analyze.ask import Asker
+from tessera_rules.analyze.ask import Asker, Found
 from tessera_rules.analyze.codes import NEVER_WINS, NOT_DECIDED, TIE
 from tessera_rules.analyze.contest import Contest
 from tessera_rules.analyze.cost import alike
@@ -54,7 +54,7 @@ def _never(space: Space, contest: Contest, candidate: Candidate) -> Finding:
 
 def _shown(space: Space, point: Point, name: str) -> Point | None:
     """Return the point if it can be stated and shows the candidate outranked."""
-    decision = space.decide(point)
+    decision = space.stated(point)
     out = decision is not None and any(each.candidate == name and each.verdict == "outranked" for each in decision.verdicts)
     return point if out else None
 
@@ -92,7 +92,7 @@ def _tie(space: Space, asker: Asker, first: Candidate, second: Candidate) -> Fin
     return None
 
 
-def _tied_point(space: Space, asker: Asker, first: Candidate, second: Candidate, *, assumed: bool) -> object:
+def _tied_point(space: Space, asker: Asker, first: Candidate, second: Candidate, *, assumed: bool) -> Found:
     """Return a point where two candidates are level and ahead of all others. ``assumed``: also where all count as available."""
     both = (first.name, second.name)
     contest = Contest(space, asker, assumed=assumed, universe=space.names.narrow)

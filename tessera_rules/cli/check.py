@@ -53,6 +53,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 def _analysis(loaded: Loaded, paths: list[str], machine: str | None) -> list[Finding]:
     from tessera_rules.analyze.ask import Asker
     from tessera_rules.analyze.driver import analyse
+    from tessera_rules.analyze.solver import solver
     from tessera_rules.errors import TesseraError
     from tessera_rules.machine.stated import read_machine
     from tessera_rules.model.values import Ruleset, Test, TestRequest
@@ -67,4 +68,4 @@ def _analysis(loaded: Loaded, paths: list[str], machine: str | None) -> list[Fin
 
     sources = {file.source for file in named_files(loaded, paths)}
     stated = None if machine is None else read_machine(readable(machine))
-    return analyse(loaded.ruleset, stated, sources=sources, asker=Asker(), passes=passes)
+    return analyse(loaded.ruleset, stated, sources=sources, asker=Asker(solver()), passes=passes)
