@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 import time
 import zipfile
@@ -25,6 +26,8 @@ from tessera_rules.compile.evaluate import ClauseError
 from tessera_rules.declined import Declined
 from tessera_rules.errors import OperandError, UsageError
 from tessera_rules.machine.local import LocalMachine
+from tessera_rules.measure.race import race
+from tessera_rules.measure.stopwatch import Stopwatch
 from tessera_rules.model.request import Request
 from tessera_rules.model.values import Op
 from tessera_rules.nearest import did_you_mean
@@ -33,9 +36,9 @@ from tessera_rules.oracle.judge import Judgement, judge
 from tessera_rules.oracle.reference import higher_reference
 from tessera_rules.report.run import Timing, Tried
 from tessera_rules.session import Arbiter
+from tessera_rules.tuning import restorer
 
 ROUNDS = 12
-SAMPLE_SECONDS = 2e-5
 
 
 def run_words(
@@ -175,9 +178,9 @@ def measure_words(
     operands: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[Tried, tuple[Timing, ...]]:
-    """Run a request, then time everybody in the race in interleaved rounds of fresh random order. Names no winner: see `Timing`.
+    """Run a request, then race everybody who can serve it (`measure.race`), and return the times. No winner is named: `tsr tune` does.
 
-    Each sample is one or several calls that together take at least 20 µs; the first call of each stays out.
+    Who is clearly behind after three rounds has no more times; the first call of each stays out.
     """
     tried = run_words(arbiter, op, target, words, seed=seed, force=force, operands=operands, progress=progress)
     machine = arbiter.machine
@@ -185,6 +188,8 @@ def measure_words(
         raise UsageError("kernels are timed on this machine only")
     request = tried.request
     calls: dict[str, Callable[[], Any]] = {}
+    before: dict[str, Callable[[], None]] = {}
+    written = {each.inout for each in contracts(request) if each.inout is not None}
     timings: list[Timing] = []
     for name in tried.execution.decision.ranking:
         try:
@@ -199,32 +204,18 @@ def measure_words(
             continue
         arrays = _placed(request, tried.operands)
         calls[name] = lambda bound=bound, arrays=arrays: bound.call(arrays, request)  # type: ignore[misc]
-    return tried, (*_rounds(calls, seed or 0, progress), *timings)
+        if written:  # what is written in place begins anew at every call (P5)
+            before[name] = restorer({key: (arrays[key], np.array(as_numpy(arrays[key]), copy=True)) for key in written})
+    return tried, (*_raced(calls, before, seed or 0, tried.execution.decision.winner, progress), *timings)
 
 
-def _rounds(calls: Mapping[str, Callable[[], Any]], seed: int, progress: Callable[[str], None] | None) -> list[Timing]:
-    samples: dict[str, list[float]] = {name: [] for name in calls}
-    repeats: dict[str, int] = {}
-    lost: dict[str, str] = {}
-    for name, call in calls.items():
-        start = time.perf_counter()
-        call()
-        repeats[name] = max(1, round(SAMPLE_SECONDS / max(time.perf_counter() - start, 1e-9)))
-    rng = np.random.default_rng(seed)
-    for number in range(ROUNDS):
-        if progress is not None:
-            progress(f"round {number + 1} of {ROUNDS}")
-        for name in rng.permutation(sorted(calls)):
-            if name in lost:
-                continue
-            try:
-                start = time.perf_counter()
-                for _ in range(repeats[name]):
-                    calls[name]()
-                samples[name].append((time.perf_counter() - start) * 1e3 / repeats[name])
-            except (Declined, KernelFailed) as problem:  # a decline has no time (T6)
-                lost[str(name)] = str(problem)
-    return [Timing(name, () if name in lost else tuple(found), lost.get(name)) for name, found in samples.items()]
+def _raced(
+    calls: Mapping[str, Callable[[], Any]], before: Mapping[str, Callable[[], None]], seed: int, default: str | None, progress: Callable[[str], None] | None
+) -> list[Timing]:
+    """Race calls, and return the times of each, or why there are none (a decline has no time, T6)."""
+    found = race(list(calls), Stopwatch(calls, before).sample, random.Random(seed), default=default, progress=progress)
+    samples = {name: tuple(value * 1e3 for each in found.rounds if (value := each.get(name)) is not None) for name in calls}
+    return [Timing(name, samples[name], None if samples[name] else found.unmeasured.get(name, "it fell back in the heats")) for name in calls]
 
 
 def load_arrays(paths: Mapping[str, Path]) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def race_operands(
         calls[name] = _call(bound, own, request)
         digests[name] = bound.digest
         if written or flush is not None:
-            before[name] = _restorer({key: (own[key], saved[key]) for key in written}, flush)
+            before[name] = restorer({key: (own[key], saved[key]) for key in written}, flush)
     watch = Stopwatch(calls, before)
     found = race(list(calls), watch.sample, random.Random(seed), default=decision.winner, rounds=THOROUGH if thorough else ROUNDS, progress=progress)
     found = evolve(found, unmeasured={**unmeasured, **found.unmeasured})
@@ -138,7 +138,9 @@ def _call(bound: Bound, arrays: Mapping[str, Any], request: Request) -> Callable
     return lambda: bound.call(arrays, request)
 
 
-def _restorer(pairs: Mapping[str, tuple[Any, Any]], flush: Callable[[], None] | None) -> Callable[[], None]:
+def restorer(pairs: Mapping[str, tuple[Any, Any]], flush: Callable[[], None] | None = None) -> Callable[[], None]:
+    """Return what puts the contents of arrays back (first of a pair from second), and then flushes caches if it is told to."""
+
     def restore() -> None:
         for target, source in pairs.values():
             np.copyto(target, source)
