@@ -28,7 +28,10 @@ def resolve(module: str, name: str) -> Callable[..., Any] | Unbound:
     try:
         found: Any = importlib.import_module(module)
     except (Exception, SystemExit) as problem:
-        return Unbound(f"module '{module}' does not import: {described(problem)}")
+        # The folder of the rules is no place to import from, which is what a newcomer expects.
+        absent = isinstance(problem, ModuleNotFoundError) and problem.name == module.partition(".")[0]
+        way = "; it is looked for among installed packages and on PYTHONPATH" if absent else ""
+        return Unbound(f"module '{module}' does not import: {described(problem)}{way}")
     path = module
     for part in name.split("."):
         if not hasattr(found, part):

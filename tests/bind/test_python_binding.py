@@ -188,6 +188,12 @@ def test_a_module_that_does_not_import_is_a_reason(tmp_path: Path, module: str, 
     assert said in found.reason
 
 
+def test_a_module_that_is_not_found_says_where_it_was_looked_for(tmp_path: Path) -> None:
+    found = try_bind(rules(tmp_path, candidate("c", 'bind python "no_such_module_at_all.part:mm"')), "c")
+    assert isinstance(found, Unbound)
+    assert "PYTHONPATH" in found.reason
+
+
 @pytest.mark.parametrize(("name", "reason"), [("declines", "K is odd"), ("raises_declined", "M is odd"), ("declines_bare", "no reason given")])
 def test_declined_is_returned_or_raised(tmp_path: Path, module: str, name: str, reason: str) -> None:
     with pytest.raises(Declined) as caught:

@@ -27,7 +27,7 @@ def own_actions(verb: str) -> list[argparse.Action]:
 
 def table(verb: str) -> str:
     """Return the options of a verb as a Markdown table."""
-    rows = [f"| `{_spelled(action)}` | {_cell(action.help or '')} |" for action in own_actions(verb)]
+    rows = [f"| `{_cell(_spelled(action))}` | {_cell(action.help or '')} |" for action in own_actions(verb)]
     return "\n".join(["| | |", "| --- | --- |", *rows]) + "\n" if rows else "It takes nothing of its own.\n"
 
 
