@@ -20,10 +20,9 @@ from tessera_rules.bind.arrays import WORDS, as_numpy, dtype_of
 from tessera_rules.bind.bindings import Bindings
 from tessera_rules.bind.inputs import make_operands, operand_dtype, place
 from tessera_rules.bind.operands import bind_operands
-from tessera_rules.bind.outcome import KernelFailed, Unbound
+from tessera_rules.bind.outcome import Unbound
 from tessera_rules.bind.results import contracts
 from tessera_rules.compile.evaluate import ClauseError
-from tessera_rules.declined import Declined
 from tessera_rules.errors import OperandError, UsageError
 from tessera_rules.machine.local import LocalMachine
 from tessera_rules.measure.race import race
