@@ -1,0 +1,67 @@
+"""Counts instructions of the warm path, which do not move with the machine's load. Needs valgrind.
+
+    python -m benchmarks.count_instructions [CASE …]
+
+Each case runs in two processes under ``valgrind --tool=callgrind``, which differ in the number of calls alone; the difference of
+their counts is the calls'. ``nothing`` is the loop itself, and is taken off the others.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FEW, MANY = 200, 2200
+CASES = {
+    "nothing": "f = lambda: None",
+    "prepared decision": "f = lambda d=ready.decide: d(8, 8, 16)",
+    "decision from operands": "f = lambda d=ready.decide_on: d(a, b)",
+    "NumPy kernel, direct": 'd = _direct(arbiter, "x86_numpy_matmul", a, b); f = lambda: d(a, b)',
+    "NumPy kernel, prepared": 'd = arbiter.prepare("matmul", target="x86", dtype="f32", force="x86_numpy_matmul"); f = lambda: d(a, b)',
+    "NumPy kernel, Arbiter.run": 'd = arbiter.run; f = lambda: d("matmul", a, b, target="x86", force="x86_numpy_matmul")',
+    "C kernel, direct": 'd = _direct(arbiter, "x86_generic_matmul_f32", a, b); f = lambda: d(a, b)',
+    "C kernel, prepared": 'd = arbiter.prepare("matmul", target="x86", dtype="f32", force="x86_generic_matmul_f32"); f = lambda: d(a, b)',
+    "C kernel, Arbiter.run": 'd = arbiter.run; f = lambda: d("matmul", a, b, target="x86", force="x86_generic_matmul_f32")',
+}
+PROGRAM = """
+import sys
+import numpy as np
+import tessera_rules as tsr
+from benchmarks.bench_decisions import _direct
+arbiter = tsr.load()
+ready = arbiter.prepare("matmul", target="x86", dtype="f32")
+a, b = np.ones((8, 16), np.float32), np.ones((16, 8), np.float32)
+{case}
+for _ in range({count}):
+    f()
+"""
+
+
+def counted(case: str, count: int) -> int:
+    """Return the instructions of a whole process."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", sys.executable, "-c", PROGRAM.format(case=CASES[case], count=count)]
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1], env=environment)
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    if found is None:
+        raise SystemExit(f"valgrind says nothing of {case}: {done.stderr[-500:]}")
+    return int(found.group(1))
+
+
+def main(words: list[str]) -> int:
+    """Print one line a case."""
+    nothing: float | None = None
+    for case in ["nothing", *(words or [each for each in CASES if each != "nothing"])]:
+        each = (counted(case, MANY) - counted(case, FEW)) / (MANY - FEW)
+        nothing = each if nothing is None else nothing
+        print(f"{case:32} {each - (0 if case == 'nothing' else nothing):>10.0f} instructions a call", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
