@@ -15,15 +15,17 @@ from tessera_rules.arbiter.execution import Degraded, Execution
 from tessera_rules.arbiter.facts import RequestFacts
 from tessera_rules.arbiter.request import find_op
 from tessera_rules.arbiter.situation import Proved
-from tessera_rules.bind.arrays import as_kind, as_numpy
+from tessera_rules.bind.arrays import as_kind, as_numpy, view
 from tessera_rules.bind.bindings import Bindings
-from tessera_rules.bind.bound import Bound
+from tessera_rules.bind.bound import Bound, taken_outputs
+from tessera_rules.bind.memory import check_written
 from tessera_rules.bind.operands import Operands, bind_operands
 from tessera_rules.bind.outcome import KernelFailed, Unbound
+from tessera_rules.bind.results import contracts
 from tessera_rules.compile.evaluate import clause_values, truth
 from tessera_rules.corpus.lookup import Corpus
 from tessera_rules.declined import Declined
-from tessera_rules.errors import ArbiterError, UsageError
+from tessera_rules.errors import ArbiterError, OperandError, UsageError
 from tessera_rules.machine.base import Machine
 from tessera_rules.machine.local import LocalMachine
 from tessera_rules.model.values import Candidate, Ruleset
@@ -124,6 +126,7 @@ def dispatch(
     if fitted.request.target not in ruleset.targets:
         raise UsageError(f"the operands lie where target '{fitted.request.target}' computes, which these rules do not declare")
     call = _Call(ruleset, machine, machine.binder, proofs, fitted, force, verify or ruleset.policy.verify, out, progress or (lambda _: None))
+    call.take_outputs(out)
     call.served = served
     if failed is not None:
         call.not_delivered(failed[0].candidate, failed[0].key, failed[1])
@@ -148,7 +151,19 @@ class _Call:
     delegated: dict[str, Verdict] = field(factory=dict)
     proved: dict[str, Proof] = field(factory=dict)
     served: Callable[[Served], None] | None = None
+    outs: dict[str, Any] = field(factory=dict)
+    inouts: tuple[str, ...] = ()
     _delivery: tuple[Bound, Any] | None = None
+
+    def take_outputs(self, out: Any) -> None:
+        """Hold what is written to, the caller's outputs and operands written in place, to what it must be, whoever will run."""
+        request = self.fitted.request
+        results = contracts(request)
+        self.inouts = tuple(operand.name for operand in request.op.operands.values() if operand.inout)
+        if out is not None:
+            self.outs = taken_outputs(request.op, results, out)
+        if self.outs or self.inouts:
+            check_written(dict(self.fitted.views) | {name: view(x, name) for name, x in self.outs.items()}, (*self.outs, *self.inouts))
 
     def run(self) -> tuple[Any, Execution]:
         """Go through the race until somebody delivers; without anybody the reference does, under its own name."""
@@ -237,9 +252,15 @@ class _Call:
         return False
 
     def _delivered(self, candidate: Candidate, bound: Bound, key: Any) -> tuple[Any] | None:
+        arrays = self.fitted.arrays
+        before = {name: np.array(as_numpy(arrays[name]), copy=True) for name in self.inouts if self.fitted.views[name].on_host}
         try:
-            found = (bound.call(self.fitted.arrays, self.fitted.request, out=self.out, views=self.fitted.views),)
-        except (Declined, KernelFailed) as problem:
+            found = (bound.call(arrays, self.fitted.request, out=self.out, views=self.fitted.views),)
+        except (Declined, KernelFailed, OperandError) as raised:
+            # The caller's own mistakes were told before: an operand that is refused now is one that this binding does not take.
+            problem = Declined(raised.message) if isinstance(raised, OperandError) else raised
+            for name, x in before.items():  # whoever comes next computes on what came in
+                as_numpy(arrays[name])[...] = x
             self.not_delivered(candidate, key, problem)
             return None
         self._delivery = bound, key
@@ -335,16 +356,15 @@ class _Call:
         )
 
     def _reference(self, decision: Decision) -> tuple[Any, Execution]:
-        results = reference_result(self.fitted.request, self.fitted.arrays)
-        first = next(iter(self.fitted.arrays.values()))
-        given = self.out if isinstance(self.out, tuple) else (self.out,) if self.out is not None else None
-        if given is not None:
-            for target, result in zip(given, results, strict=True):
-                as_numpy(target)[...] = result
-            made = given
-        else:
-            made = tuple(as_kind(result, first) for result in results)
-        return (made[0] if len(made) == 1 else made), Execution(None, "reference", decision, tuple(self.degraded))
+        request, arrays = self.fitted.request, self.fitted.arrays
+        first = next(iter(arrays.values()))
+        made = []
+        for contract, result in zip(contracts(request), reference_result(request, arrays), strict=True):
+            place = arrays[contract.inout] if contract.inout is not None else self.outs.get(contract.name)
+            if place is not None:
+                as_numpy(place)[...] = result
+            made.append(as_kind(result, first) if place is None else place)
+        return (made[0] if len(made) == 1 else tuple(made)), Execution(None, "reference", decision, tuple(self.degraded))
 
 
 def _verify_word(word: str) -> Any:

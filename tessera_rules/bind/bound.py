@@ -11,7 +11,7 @@ from attrs import define, field
 from tessera_rules.arbiter.facts import RequestFacts
 from tessera_rules.bind.arrays import ArrayView, as_kind, as_numpy, like, view
 from tessera_rules.bind.ccall import Prepared
-from tessera_rules.bind.memory import EMPTY, NOWHERE, check_memory
+from tessera_rules.bind.memory import EMPTY, NOWHERE, check_memory, check_reach
 from tessera_rules.bind.native import Call, slots_of, status_of, workspace_bytes
 from tessera_rules.bind.outcome import BrokenContract, KernelFailed, Unbound
 from tessera_rules.bind.python import PythonCallable, bind_python, workspace_array
@@ -148,22 +148,8 @@ class _Frame:
         frame = _Frame(bound, request, given, seen, plan.results, {}, out is not None, threads, stream, poison)
         plan.check(seen)
         if out is not None:
-            frame.take_outs(out)
+            frame.outs.update(taken_outputs(bound.op, plan.results, out))
         return frame
-
-    def take_outs(self, out: Any) -> None:
-        """Take the caller's outputs. Raises `OperandError` where one does not fit."""
-        own = [result for result in self.results if result.inout is None]
-        several = out if isinstance(out, tuple | list) else (out,)
-        if len(several) != len(own):
-            raise OperandError(f"{self.bound.op.name} writes {len(own)} results of its own, and {len(several)} outputs are given")
-        for result, x in zip(own, several, strict=True):
-            it = view(x, result.name)
-            if it.shape != result.shape or it.dtype != _stored(result.dtype):
-                raise OperandError(f"output '{result.name}' is {list(it.shape)} {it.dtype}, and the result is {list(result.shape)} {result.dtype}")
-            if it.readonly:
-                raise OperandError(f"output '{result.name}' is read-only")
-            self.outs[result.name] = x
 
     def make_outs(self) -> None:
         """Allocate the outputs that the caller did not give, in the kind of the first operand."""
@@ -207,6 +193,22 @@ class _Frame:
         if it.dtype != _stored(result.dtype):
             raise BrokenContract(f"returned {it.dtype} where '{result.name}' is {result.dtype}")
         return x
+
+
+def taken_outputs(op: Op, results: tuple[Contract, ...], out: Any) -> dict[str, Any]:
+    """Return the caller's outputs by the result that goes there: an array, or a tuple of them. Raises `OperandError` where one does not fit."""
+    own = [result for result in results if result.inout is None]
+    several = out if isinstance(out, tuple | list) else (out,)
+    if len(several) != len(own):
+        raise OperandError(f"{op.name} writes {len(own)} results of its own, and {len(several)} outputs are given")
+    for result, x in zip(own, several, strict=True):
+        it = view(x, result.name)
+        if it.shape != result.shape or it.dtype != _stored(result.dtype):
+            raise OperandError(f"output '{result.name}' is {list(it.shape)} {it.dtype}, and the result is {list(result.shape)} {result.dtype}")
+        if it.readonly:
+            raise OperandError(f"output '{result.name}' is read-only")
+        check_reach(result.name, it)
+    return {result.name: x for result, x in zip(own, several, strict=True)}
 
 
 def _copied(x: Any, target: Any) -> None:

@@ -36,6 +36,20 @@ def check_memory(candidate: Candidate, arrays: Mapping[str, ArrayView], written:
             raise OperandError(f"operand '{name}' lies at an address that is no multiple of its {it.item_bytes}-byte elements", hint="copy it")
         check_reach(name, it)
         spans[name] = span
+    check_written(arrays, written)
+
+
+def check_reach(name: str, it: ArrayView) -> None:
+    """Hold an array to the memory that is known to be its own, where that is known. Raises `OperandError`."""
+    low, high = it.extent
+    if it.buffer is not None and low < high and (low < it.buffer[0] or high > it.buffer[1]):
+        outside = max(it.buffer[0] - low, high - it.buffer[1])
+        raise OperandError(f"operand '{name}' reaches {outside} bytes outside of its buffer (shape {list(it.shape)}, strides {list(it.strides)})")
+
+
+def check_written(arrays: Mapping[str, ArrayView], written: Collection[str]) -> None:
+    """Hold what is written to memory of its own: it lies over nothing else, and its elements not over each other. Raises `OperandError`."""
+    spans = {name: it.extent for name, it in arrays.items() if it.size}
     for name in written:
         if name not in spans:
             continue
@@ -45,11 +59,3 @@ def check_memory(candidate: Candidate, arrays: Mapping[str, ArrayView], written:
         for other, (start, end) in spans.items():
             if low < end and start < high and other != name:
                 raise OperandError(f"output '{name}' lies over operand '{other}'", hint="give an output of its own")
-
-
-def check_reach(name: str, it: ArrayView) -> None:
-    """Hold an array to the memory that is known to be its own, where that is known. Raises `OperandError`."""
-    low, high = it.extent
-    if it.buffer is not None and low < high and (low < it.buffer[0] or high > it.buffer[1]):
-        outside = max(it.buffer[0] - low, high - it.buffer[1])
-        raise OperandError(f"operand '{name}' reaches {outside} bytes outside of its buffer (shape {list(it.shape)}, strides {list(it.strides)})")

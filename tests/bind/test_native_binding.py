@@ -154,9 +154,11 @@ def test_T26_operands_other_than_the_request_never_enter(matmul: Ruleset) -> Non
 
 def test_T26_a_view_past_its_buffer_never_enters(matmul: Ruleset) -> None:
     short = np.lib.stride_tricks.as_strided(np.zeros(10, f32), (4, 8), (32, 4))
-    found = operands(matmul, short, array(8, 3))
+    found = operands(matmul, array(4, 8), array(8, 3))
     with pytest.raises(OperandError, match=r"'a' reaches 88 bytes outside of its buffer"):
-        bound(matmul, "c").call(found.arrays, found.request)
+        bound(matmul, "c").call({**found.arrays, "a": short}, found.request)
+    with pytest.raises(OperandError, match=r"'a' reaches 88 bytes outside of its buffer"):
+        operands(matmul, short, array(8, 3))
 
 
 @pytest.mark.parametrize(

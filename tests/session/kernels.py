@@ -86,3 +86,71 @@ def scaled(a: Array, b: Array, alpha: float) -> Array:
 
 def reference(a: Array, b: Array, alpha: float = 1.0) -> Array:
     return (alpha * (a.astype(np.float64) @ b.astype(np.float64))).astype(a.dtype)
+
+
+# ---- ops with operands that are written in place, and with several results ----
+
+
+def added(c: Array, a: Array) -> Array:
+    return c.astype(np.float64) + a
+
+
+def added_in_place(c: Array, a: Array) -> Array:
+    c += a
+    return c
+
+
+def _half_written(c: Array, a: Array) -> bool:
+    """Add in place while it is proved, on memory of the oracle's own; write half a result elsewhere, and say so."""
+    memory = c
+    while isinstance(memory.base, np.ndarray):
+        memory = memory.base
+    if memory.dtype == np.uint8:
+        c += a
+        return False
+    c[:2] = 99
+    return True
+
+
+def half_written_then_fails(c: Array, a: Array) -> Array:
+    if _half_written(c, a):
+        raise RuntimeError("it stopped half way")
+    return c
+
+
+def half_written_then_declines(c: Array, a: Array) -> Any:
+    return tsr.Declined("half way") if _half_written(c, a) else c
+
+
+def split(a: Array) -> tuple[Array, Array]:
+    return a.astype(np.float64) - 1, a.sum(axis=0, dtype=np.float64)
+
+
+def split_up(a: Array) -> tuple[Array, Array]:
+    return a - np.float32(1), a.sum(axis=0, dtype=np.float64)
+
+
+def total(a: Array) -> Array:
+    return a.sum(axis=0, dtype=np.float64)
+
+
+# ---- what a policy sees ----
+
+
+def product_reference(a: Array, b: Array) -> Array:
+    CALLS.append("product_reference")
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def wrong_where_marked(a: Array, b: Array) -> Array:
+    return zeros(a, b) if a.size and a[0, 0] == 1234.5 else right(a, b)
+
+
+def fails_later(a: Array, b: Array) -> Array:
+    """Right on memory of the oracle's own."""
+    memory = a
+    while isinstance(memory.base, np.ndarray):
+        memory = memory.base
+    if memory.dtype == np.uint8:
+        return right(a, b)
+    raise RuntimeError("out of memory")
