@@ -18,6 +18,7 @@ from tessera_rules.arbiter.decide import decide
 from tessera_rules.arbiter.decision import Decision
 from tessera_rules.arbiter.execution import Execution
 from tessera_rules.arbiter.request import bind_words
+from tessera_rules.arbiter.situation import Proved
 from tessera_rules.batch import Decisions, decide_many
 from tessera_rules.bind.bindings import this_machine
 from tessera_rules.corpus.lookup import Corpus
@@ -110,7 +111,10 @@ class Arbiter:
         request = bind_words(self.ruleset, op, target or self.only_target(op), words, self.machine)
         assumed = None if assume is None else frozenset(assume)
         measured = self.corpus.measured(self.ruleset, request, self.machine)
-        return decide(self.ruleset, request, self.machine, force=self._force(force, op, request.target), assume_available=assumed, measured=measured)
+        # On a stated machine nothing has been proved: under `verify ahead` nobody is selected there.
+        proofs: dict[str, Proved] | None = {} if self.machine.stated and self.ruleset.policy.verify == "ahead" else None
+        named = self._force(force, op, request.target)
+        return decide(self.ruleset, request, self.machine, force=named, assume_available=assumed, proofs=proofs, measured=measured)
 
     @property
     def corpus(self) -> Corpus:

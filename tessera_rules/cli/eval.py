@@ -31,6 +31,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     from tessera_rules.arbiter.decide import decide
     from tessera_rules.arbiter.holds import holds_for
     from tessera_rules.arbiter.request import bind_words
+    from tessera_rules.arbiter.situation import Proved
 
     words, named = asked_rules(options, 2, options.assume)
     ruleset = load_rules(named, streams)
@@ -41,8 +42,10 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         streams.tell("tsr eval asks this machine: probes run, and a smoke probe is a call of a kernel (--machine states a machine instead)")
     force, assume = forced(options.force, request, ruleset), assumed(options.assume)
     measured = evidence_for(ruleset, request, machine)
-    decision = decide(ruleset, request, machine, force=force, assume_available=assume, measured=measured)
-    condition = None if measured is not None else holds_for(ruleset, request, machine, decision, force=force, assume_available=assume)
+    # On a stated machine nothing has been proved: under `verify ahead` nobody is selected there.
+    proofs: dict[str, Proved] | None = {} if machine.stated and ruleset.policy.verify == "ahead" else None
+    decision = decide(ruleset, request, machine, force=force, assume_available=assume, proofs=proofs, measured=measured)
+    condition = None if measured is not None or proofs is not None else holds_for(ruleset, request, machine, decision, force=force, assume_available=assume)
     decision = evolve(decision, notes=(*override_notes(options.force, assume, request, ruleset), *decision.notes))
     if options.json:
         from tessera_rules.report.document import decision_document
