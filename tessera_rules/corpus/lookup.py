@@ -222,7 +222,7 @@ class Corpus:
         except (StoreProblem, MissingExtraError) as problem:
             if self.problem is None:
                 self.problem = str(problem)
-                warnings.warn(f"decisions are made without what was measured: {problem}", CorpusWarning, stacklevel=2)
+                warnings.warn_explicit(f"decisions are made without what was measured: {problem}", CorpusWarning, "tessera_rules", 0)
             return {}
         rules, seconds = rules_digest(ruleset, op, target), now()
         by_key: dict[str, list[Record]] = {}
