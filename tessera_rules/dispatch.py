@@ -108,10 +108,12 @@ def dispatch(
     progress: Callable[[str], None] | None = None,
     served: Callable[[Served], None] | None = None,
     failed: tuple[Served, Declined | KernelFailed] | None = None,
+    dress: Callable[[Bound], Bound | Unbound] | None = None,
 ) -> tuple[Any, Execution]:
     """Return the result of an op over arrays, and who made it. See `Arbiter.run_traced`.
 
     ``served`` is told where the next call alike may be the same; ``failed`` is such a call that did not deliver this time.
+    ``dress`` is what a bound candidate is made into before it is proved and run, where operands are constant.
     """
     if not isinstance(machine, LocalMachine) or not isinstance(machine.binder, Bindings):
         raise UsageError("kernels run on this machine, and a stated one only decides", hint="leave the stated machine out")
@@ -127,7 +129,7 @@ def dispatch(
         raise UsageError(f"the operands lie where target '{fitted.request.target}' computes, which these rules do not declare")
     call = _Call(ruleset, machine, machine.binder, proofs, fitted, force, verify or ruleset.policy.verify, out, progress or (lambda _: None))
     call.take_outputs(out)
-    call.served = served
+    call.served, call.dress = served, dress
     if failed is not None:
         call.not_delivered(failed[0].candidate, failed[0].key, failed[1])
     return call.run()
@@ -151,6 +153,7 @@ class _Call:
     delegated: dict[str, Verdict] = field(factory=dict)
     proved: dict[str, Proof] = field(factory=dict)
     served: Callable[[Served], None] | None = None
+    dress: Callable[[Bound], Bound | Unbound] | None = None
     outs: dict[str, Any] = field(factory=dict)
     inouts: tuple[str, ...] = ()
     _delivery: tuple[Bound, Any] | None = None
@@ -216,7 +219,8 @@ class _Call:
     def _bound(self, candidate: Candidate) -> Bound | Unbound:
         device_facts = self.machine.devices(self.ruleset.targets[candidate.target])
         index = self.fitted.request.device
-        return self.bindings.bind(candidate, device_facts[index] if index < len(device_facts) else None)
+        found = self.bindings.bind(candidate, device_facts[index] if index < len(device_facts) else None)
+        return found if self.dress is None or isinstance(found, Unbound) else self.dress(found)
 
     def _recall(self) -> None:
         """Where proofs are made ahead nothing is proved now: what is known of those who may serve is all that there is."""

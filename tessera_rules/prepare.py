@@ -24,9 +24,12 @@ from tessera_rules.arbiter.facts import RequestFacts
 from tessera_rules.arbiter.request import bind_words, find_op
 from tessera_rules.arbiter.situation import Situation
 from tessera_rules.arbiter.structure import Structure, of_dims, of_operands, settle, typed_values
+from tessera_rules.arbiter.words import names_of
 from tessera_rules.bind.address import address_of
+from tessera_rules.bind.bound import Bound
 from tessera_rules.bind.operands import bind_operands
-from tessera_rules.bind.outcome import KernelFailed
+from tessera_rules.bind.outcome import KernelFailed, Unbound
+from tessera_rules.bind.packed import PackedBound, with_constants
 from tessera_rules.bind.ready import Ready, make_ready
 from tessera_rules.compile.python import function
 from tessera_rules.declined import Declined
@@ -39,6 +42,7 @@ from tessera_rules.machine.epoch import EPOCH, FORCE, LOG, unchanged, variable, 
 from tessera_rules.model.request import MAX_ALIGN, Request
 from tessera_rules.model.terms import Term, reads
 from tessera_rules.model.values import Candidate, NativeBinding, Op, Ruleset
+from tessera_rules.nearest import did_you_mean
 
 REMEMBERED = 1 << 16
 """Decisions that one prepared request remembers, and calls; past that it begins anew."""
@@ -125,6 +129,8 @@ class Prepared:
     force: str | None = None
     verify: str | None = None
     assume: frozenset[str] | None = frozenset()
+    constants: Mapping[str, Any] = field(factory=dict, repr=False)
+    _dressed: dict[int, tuple[Bound, Bound | Unbound]] = field(factory=dict, init=False, repr=False)
     _state: _State = field(init=False, repr=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False, repr=False)
 
@@ -192,6 +198,8 @@ class Prepared:
 
     def decide_on(self, *operands: Any) -> Choice:
         """Return who runs for operands, in the op's order. Nothing runs, and no guard is asked."""
+        if self.constants:
+            operands = self._filled(operands, {})[0]
         state = self._state
         if state.holds:
             try:
@@ -275,6 +283,8 @@ class Prepared:
     def __call__(self, *operands: Any, out: Any = None, **named: Any) -> Any:
         """Return the result of the op over operands, as `Arbiter.run` does."""
         state = self._state
+        if self.constants:
+            return self.traced(*operands, out=out, **named)[0]
         if out is None and not named and state.mark is EPOCH.mark and variable(FORCE) is state.forced and (not state.watched or unchanged(state.watched)):
             try:
                 find = state.calls.get(tuple(map(_SIGHT, operands)))
@@ -298,7 +308,9 @@ class Prepared:
     def traced(self, *operands: Any, out: Any = None, **named: Any) -> tuple[Any, Execution]:
         """Return the result and who made it, as `Arbiter.run_traced` does. Optional operands go by position or name."""
         state = self._state
-        if named:
+        if self.constants:
+            operands, named = self._filled(operands, named)
+        elif named:
             operands, named = self._in_order(operands, named)
         if out is None and not named and state.holds:
             try:
@@ -333,12 +345,36 @@ class Prepared:
             operands = (*operands, rest.pop(name))
         return (operands, {}) if not rest else (operands, rest)
 
+    def _filled(self, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return all operands by position, constants in their places; None stands for one that is not given."""
+        names = tuple(self.op.operands)
+        free = [name for name in names if name not in self.constants]
+        if len(operands) > len(free):
+            raise OperandError(f"{self.op.name} takes {len(free)} operands besides its constants, and {len(operands)} are given", hint=", ".join(free))
+        twice = next((name for name in named if name in self.constants or name in free[: len(operands)]), None)
+        if twice is not None:
+            raise OperandError(f"operand '{twice}' of {self.op.name} is given already, as a constant or by position")
+        given = {**self.constants, **dict(zip(free, operands, strict=False)), **{name: named[name] for name in named if name in names}}
+        last = max(index for index, name in enumerate(names) if given.get(name) is not None)
+        return tuple([given.get(name) for name in names[: last + 1]]), {name: value for name, value in named.items() if name not in names}
+
+    def _dress(self, bound: Bound) -> Bound | Unbound:
+        """Return a bound candidate as it is for these constants, made once."""
+        with self._lock:
+            known = self._dressed.get(id(bound))
+            if known is None or known[0] is not bound:
+                known = self._dressed[id(bound)] = (bound, with_constants(bound, self.constants))
+            return known[1]
+
     def _dispatched(
         self, operands: tuple[Any, ...], named: Mapping[str, Any], out: Any, failed: tuple[Served, Declined | KernelFailed] | None = None
     ) -> tuple[Any, Execution]:
         """Go the long way, and remember what may be repeated."""
         state, words = self._fresh(), self.words
         arrays = tuple(each for each in operands)
+        for _, bound in tuple(self._dressed.values()):
+            if isinstance(bound, PackedBound):
+                bound.check()
         if words.get("dtype") is not None:
             self._same_dtype(bind_operands(self.op, operands, named, self.attrs, self.target).request)
 
@@ -363,6 +399,7 @@ class Prepared:
             out=out,
             served=served if out is None else None,
             failed=failed,
+            dress=self._dress if self.constants else None,
         )
         self.log.record(execution.decision.request, execution)
         return result, execution
@@ -372,8 +409,12 @@ class Prepared:
         request = it.fitted.request
         assert request.threads is not None
         ready = make_ready(it.bound, request, it.fitted.arrays, names, request.threads)
+        if ready is None and any(operand.inout for operand in self.op.operands.values()):
+            return  # who fails half way has to leave operands as they were: the long way sees to that
         if ready is None:
             ready = lambda given, _: it.bound.call(dict(zip(names, given, strict=True)), request)  # noqa: E731
+        if isinstance(it.bound, PackedBound):
+            ready = _checked(it.bound, ready)
         tally = self.log.tally(self.op.name, request.target, it.execution.tag)
         entry = _Entry(ready, it, tally.count, tally.append, self.log.noted(request, it.execution))
         key = tuple(map(_SIGHT, operands))
@@ -404,6 +445,16 @@ class Prepared:
         if self.force is not None or self.target is None:
             return self.force
         return environment_force(self.ruleset, self.op.name, self.target)
+
+
+def _checked(bound: PackedBound, ready: Ready) -> Ready:
+    """Return a call before which packed constants are looked at."""
+
+    def call(operands: Sequence[Any], addresses: Sequence[int]) -> Any:
+        bound.check()
+        return ready(operands, addresses)
+
+    return call
 
 
 def _finder(count: int, mask: int, entries: Mapping[tuple[int, ...], _Entry]) -> Callable[..., tuple[_Entry | None, tuple[int, ...]]]:
@@ -482,6 +533,14 @@ def make_prepared(
     force: str | None = None,
     verify: str | None = None,
     assume: frozenset[str] | None = frozenset(),
+    constants: Mapping[str, Any] | None = None,
 ) -> Prepared:
-    """Return a prepared request. Raises `UsageError` for an op that is not declared."""
-    return Prepared(ruleset, machine, proofs, log, find_op(ruleset, op), target, dict(words), force, verify, assume)
+    """Return a prepared request. Raises `UsageError` for an op that is not declared, `OperandError` for constants that it has not."""
+    found, known, held = find_op(ruleset, op), dict(words), dict(constants or {})
+    for name in held:
+        if name not in found.operands:
+            raise OperandError(f"op {op} has no operand '{name}' to be constant", hint=did_you_mean(name, found.operands, "operand"))
+    optional = [name for name in held if found.operands[name].optional]
+    if optional:
+        known["given"] = tuple(dict.fromkeys((*names_of(known.get("given", ())), *optional)))
+    return Prepared(ruleset, machine, proofs, log, found, target, known, force, verify, assume, held)

@@ -211,10 +211,13 @@ class Arbiter:
         force: str | None = None,
         verify: str | None = None,
         assume: Collection[str] | None = (),
+        constant: Mapping[str, Any] | None = None,
         **words: Any,
     ) -> Prepared:
         """Return an op with its structure fixed, for loops: called on operands it runs, `Prepared.decide` answers for sizes.
 
+        ``constant`` are operands that are the same at every call, such as ``{"b": weights}``, and are not passed then. A
+        candidate that ``packs`` one packs it once; it is held and must not change (see `tessera_rules.bind.packed`).
         ``words`` are the request's but for its dimensions: ``dtype``, attributes, ``given``, ``threads``, ``allow`` …. Raises
         `OperandError` and `UsageError` where they do not fit.
 
@@ -224,7 +227,9 @@ class Arbiter:
         """
         assumed = None if assume is None else frozenset(assume)
         where = target or self.only_target(op)
-        made = make_prepared(self.ruleset, self.machine, self.proofs, self.log, op, where, words, force=force, verify=verify, assume=assumed)
+        made = make_prepared(
+            self.ruleset, self.machine, self.proofs, self.log, op, where, words, force=force, verify=verify, assume=assumed, constants=constant
+        )
         made.request  # noqa: B018  the caller's mistakes are said here
         return made
 

@@ -228,12 +228,20 @@ class PythonBound(Bound):
 
     callable: PythonCallable = field(repr=lambda callable: callable.path)
 
+    def passed(self, name: str, x: Any) -> Any:
+        """Return an operand as the callable gets it."""
+        return x
+
+    def ready_operands(self) -> Mapping[str, Any]:
+        """Return the operands that are the same at every call, as they are passed."""
+        return {}
+
     def run(self, frame: _Frame) -> tuple[Any, ...]:
         """Call with what the callable takes."""
         takes = self.callable
         values: dict[str, Any] = dict.fromkeys(self.op.operands)
         for name, x in frame.arrays.items():
-            values[name] = as_numpy(x, name) if frame.views[name].on_host else x
+            values[name] = self.passed(name, as_numpy(x, name) if frame.views[name].on_host else x)
         values.update(frame.request.attrs)
         values["threads"], values["stream"] = frame.threads, frame.stream
         own = [result for result in frame.results if result.inout is None]

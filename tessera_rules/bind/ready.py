@@ -75,8 +75,9 @@ def _python(bound: PythonBound, frame: _Frame, names: Sequence[str]) -> Ready | 
         keys.append(ast.Constant(name))
         values.append(value)
 
+    fixed |= (same := bound.ready_operands())
     for number, (name, value) in enumerate(fixed.items()):
-        if name in names:
+        if name in names and name not in same:
             passes(name, _name(f"x{list(names).index(name)}"))
         else:
             namespace[f"c{number}"] = value

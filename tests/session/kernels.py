@@ -154,3 +154,28 @@ def fails_later(a: Array, b: Array) -> Array:
     if memory.dtype == np.uint8:
         return right(a, b)
     raise RuntimeError("out of memory")
+
+
+class Panels:
+    """What `pack_panels` makes of b: its columns, each contiguous."""
+
+    def __init__(self, b: Array) -> None:
+        self.columns = [np.ascontiguousarray(b[:, j]) for j in range(b.shape[1])]
+
+
+def pack_panels(b: Array) -> Panels:
+    CALLS.append("pack")
+    return Panels(b)
+
+
+def pack_wrongly(b: Array) -> Panels:
+    return Panels(b + 1)
+
+
+def panels(a: Array, b: Any) -> Array:
+    CALLS.append("panels" if isinstance(b, Panels) else "unpacked")
+    columns = b.columns if isinstance(b, Panels) else [b[:, j] for j in range(b.shape[1])]
+    result = np.empty((a.shape[0], len(columns)), a.dtype)
+    for j, column in enumerate(columns):
+        result[:, j] = a.astype(np.float64) @ column
+    return result
