@@ -1,4 +1,11 @@
-"""The documentation is true: its rules are linted, its sessions carried out, its links followed, and it leaves nothing out."""
+"""The documentation is true: its rules are linted, its sessions carried out, its links followed, and it leaves nothing out.
+
+How a page is written: ```tsr is linted clean, and ```tsr-bad CODE… has just these codes; a piece of a file gets the edition, and
+what `<!-- before: … -->` above it says. ```sh holds `$ command` lines, each followed by lines of its output in order, loosely
+compared (`sessions.loose`), `…` for anything. ```python is run. A file's name after the language writes the block to it. All of a
+page happens in one folder, from top to bottom. ``` and ```text say nothing that is checked; `<!-- not run: why -->` above a block
+leaves it alone, `<!-- needs: package -->` where that is not installed.
+"""
 
 from __future__ import annotations
 
