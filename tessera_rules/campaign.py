@@ -11,7 +11,7 @@ from typing import Literal
 from attrs import frozen
 
 from tessera_rules.arbiter.decide import decide
-from tessera_rules.corpus.key import HOW
+from tessera_rules.corpus.key import HOW, facts_read
 from tessera_rules.corpus.lookup import Corpus
 from tessera_rules.corpus.record import Record
 from tessera_rules.corpus.store import Store
@@ -79,8 +79,11 @@ def jobs_of_lines(lines: Iterable[str], name: str) -> list[Job]:
     return found
 
 
-def jobs_of_log(lines: Iterable[str], op: str | None = None, target: str | None = None) -> tuple[list[Job], list[int]]:
-    """Return what a dispatch log (``TSR_LOG``) saw, most frequent first, and the numbers of the lines that are none of it."""
+def jobs_of_log(lines: Iterable[str], ruleset: Ruleset, op: str | None = None, target: str | None = None) -> tuple[list[Job], list[int]]:
+    """Return what a dispatch log (``TSR_LOG``) saw, most frequent first, and the numbers of the lines that are none of it.
+
+    Addresses differ from call to call: requests that differ in an alignment that no clause reads are one.
+    """
     seen: Counter[str] = Counter()
     bad: list[int] = []
     for number, line in enumerate(lines, 1):
@@ -89,7 +92,9 @@ def jobs_of_log(lines: Iterable[str], op: str | None = None, target: str | None 
         try:
             row = json.loads(line)
             if (op is None or row["op"] == op) and (target is None or row["target"] == target):
-                seen[str(row["replay"])] += 1
+                words = str(row["replay"]).split()
+                read = facts_read(ruleset, str(row["op"]), str(row["target"]))
+                seen[" ".join(word for word in words if ".align=" not in word or f"align:{word.partition('.')[0]}" in read)] += 1
         except (ValueError, KeyError, TypeError, RecursionError):
             bad.append(number)
     jobs = [_job(said.split()[2:], "log") for said in seen if said.startswith("tsr eval ")]

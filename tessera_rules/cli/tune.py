@@ -70,7 +70,7 @@ def _jobs(options: argparse.Namespace, words: Sequence[str], arbiter: Arbiter, s
     if options.from_log:
         plain = [word for word in words if "=" not in word]
         with readable(options.from_log).open(encoding="utf-8", errors="replace") as stream:
-            found, bad = jobs_of_log(stream, *plain[:2])
+            found, bad = jobs_of_log(stream, arbiter.ruleset, *plain[:2])
         jobs += found
         for number in bad:
             streams.tell(f"{options.from_log}:{number}: no line of a dispatch log")
