@@ -6,7 +6,7 @@ import argparse
 
 from tessera_rules.check.driver import all_checks, check_load, named_files
 from tessera_rules.cli.arguments import Parser, parser_for
-from tessera_rules.cli.lint import FORMATS, _codes, _show, _wanted
+from tessera_rules.cli.lint import FORMATS, _codes, _show, _wanted, smokes
 from tessera_rules.cli.rules import named_paths, readable, rule_paths
 from tessera_rules.cli.streams import Streams
 from tessera_rules.diagnostic import Finding
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     loaded = load(paths)
     named = named_files(loaded, paths)
     analysed = not loaded.errors
-    more: list[Finding] = _analysis(loaded, paths, options.machine) if analysed else []
+    more: list[Finding] = [*smokes(loaded), *(_analysis(loaded, paths, options.machine) if analysed else [])]
     findings = check_load(loaded, named, more=more, analysed=analysed)
     shown = [finding for finding in findings if _wanted(finding.code, chosen, hidden)]
     _show(shown, len(loaded.files), "json" if options.json else options.format or "text", streams)

@@ -53,12 +53,23 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
 
 def _lint(paths: Sequence[str], instead: Mapping[str, str], schema: Mapping[str, object] | None) -> tuple[tuple[Finding, ...], Loaded]:
     loaded = load(paths, instead=instead) if instead else load(paths)
-    more: tuple[Finding, ...] = ()
+    more = smokes(loaded)
     if schema is not None and not loaded.errors:
         from tessera_rules.report.schema import validate_against
 
-        more = validate_against(loaded.ruleset, schema)
+        more = (*more, *validate_against(loaded.ruleset, schema))
     return check_load(loaded, named_files(loaded, paths), more=more), loaded
+
+
+def smokes(loaded: Loaded) -> tuple[Finding, ...]:
+    """Return what is wrong with the smoke probes of a load without errors."""
+    if loaded.errors or not any(
+        key.startswith("probe:smoke:") for each in loaded.ruleset.candidates.values() for clause in each.available for key in clause.reads
+    ):
+        return ()
+    from tessera_rules.arbiter.smokes import smoke_findings
+
+    return tuple(smoke_findings(loaded.ruleset))
 
 
 def _schema(path: str | None) -> Mapping[str, object] | None:
