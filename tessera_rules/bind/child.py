@@ -94,6 +94,12 @@ class Trier:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def close_process(self) -> None:
+        """End the child; the next run starts another."""
+        if self.process is not None:
+            self.process.close()
+            self.process = None
+
     def close(self) -> None:
         """End the child and give the memory back."""
         if self.process is not None:
@@ -159,6 +165,9 @@ class Trier:
                 return Trial("declined", f"{binding.symbol} returned its decline status")
             if status != "ok":
                 return Trial("failed", f"{binding.symbol} returned status {status}")
+            if answer.get("left"):
+                self.close_process()
+                return Trial("ran", f"it left the floating-point environment changed: {answer['left']}")
         return Trial("ran")
 
 

@@ -64,7 +64,8 @@ class Worker:
         slots = [(ctype, kind, bytes.fromhex(value["hex"]) if isinstance(value, dict) else value) for ctype, kind, value in question["slots"]]
         base = ctypes.addressof(ctypes.c_char.from_buffer(self.mapped()))
         found = ccall.Prepared(function, slots, question["returns"])({name: base + offset for name, offset in question["arrays"].items()})
-        return {"outcome": "ran", "status": found[0] if isinstance(found, bytes) else found}
+        floating = neighbour("floating") if "_worker_floating" not in sys.modules else sys.modules["_worker_floating"]
+        return {"outcome": "ran", "status": found[0] if isinstance(found, bytes) else found, "left": floating.disturbed()}
 
     def python(self, question: dict[str, Any]) -> dict[str, Any]:
         """Call a Python kernel; a result that it returns is written to its place if it fits there."""

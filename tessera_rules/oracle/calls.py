@@ -14,7 +14,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 import numpy as np
-from attrs import define, evolve, field
+from attrs import define, field
 
 from tessera_rules.bind.arrays import as_numpy, view
 from tessera_rules.bind.bound import Bound, PythonBound
@@ -118,11 +118,6 @@ def bits(x: Array) -> Array:
     """Return the bytes of an array's elements in order."""
     dense = np.ascontiguousarray(x)
     return dense.reshape(-1).view(np.uint8)
-
-
-def first_complaint(trial: Trial, again: Trial) -> Trial:
-    """Return the first run, with what only the second one, with another poison, brought to light."""
-    return again if trial.clean and not again.clean else evolve(trial)
 
 
 # ---- memory -------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from tessera_rules.compile.evaluate import ClauseError
 from tessera_rules.model.request import Request
 from tessera_rules.model.values import Candidate
 from tessera_rules.oracle.budget import budget
-from tessera_rules.oracle.calls import POISONS, Caller, agreeing, first_complaint
+from tessera_rules.oracle.calls import POISONS, Caller, agreeing
 from tessera_rules.oracle.judge import Judgement, judge
 from tessera_rules.oracle.mutants import Seen, rounded
 from tessera_rules.oracle.probes.draft import Draft, cast
@@ -25,6 +25,8 @@ from tessera_rules.oracle.proof import Proof
 from tessera_rules.oracle.reference import higher_reference
 
 Array = np.ndarray[Any, Any]
+TWICE = 12
+"""Probes that are run twice."""
 PROOF_SECONDS = 20.0
 """How long a proof goes on to new probes; a slow kernel is proved on fewer, and a note says so."""
 
@@ -75,7 +77,8 @@ class Examiner:
 
         A decline or a failure is no refutation unless it is of the request in hand.
         """
-        trial = self.run(request, operands)
+        trials = self.run(request, operands)
+        trial = trials[0]
         if trial.outcome in ("declined", "failed") and not in_hand:
             self.notes.setdefault(f"{trial.outcome} {label}: {trial.reason}"[:200])
             return False
@@ -86,28 +89,40 @@ class Examiner:
         seen = self.expected(request, operands, label, exact=exact)
         if seen is None:
             return False
-        for result, reference, allowed, contract in zip(trial.outputs, seen.references, seen.allowed, contracts(request), strict=True):
-            found = judge(result, reference, allowed, dtype_of(contract.dtype))
-            if not found.ok:
-                raise Refuted(self.proof("wrong", found.why or "it is not right", label, found))
-            self.finite += int(np.isfinite(reference).sum())
-            if not exact or self.candidate.accuracy is not None:
-                self.stated_ratio = max(self.stated_ratio, found.ratio)
-            if in_hand and (self.worst is None or found.ratio > self.worst.ratio):
-                self.worst = found
+        for each in trials:
+            self._judge(each, seen, in_hand=in_hand)
         self.seen.append(seen)
         return True
 
-    def run(self, request: Request, operands: Mapping[str, Array], threads: int | None = None) -> Trial:
-        """Run twice, with outputs that held different bits before: what was never written shows, and so does what was added to."""
+    def _judge(self, trial: Trial, seen: Seen, *, in_hand: bool) -> None:
+        for result, reference, allowed, contract in zip(trial.outputs, seen.references, seen.allowed, contracts(seen.request), strict=True):
+            found = judge(result, reference, allowed, dtype_of(contract.dtype))
+            if not found.ok:
+                raise Refuted(self.proof("wrong", found.why or "it is not right", seen.label, found))
+            self.finite += int(np.isfinite(reference).sum())
+            if not seen.exact or self.candidate.accuracy is not None:
+                self.stated_ratio = max(self.stated_ratio, found.ratio)
+            if in_hand and (self.worst is None or found.ratio > self.worst.ratio):
+                self.worst = found
+
+    def run(self, request: Request, operands: Mapping[str, Array]) -> tuple[Trial, ...]:
+        """Run twice, with outputs that held different bits before: what was never written shows, and so does what was added to.
+
+        Return the runs whose results are to be judged; where something else is wrong with one, that one alone. After a number
+        of probes one run is enough.
+        """
         self.probes += 1
-        first = self.call(operands, request, threads=threads, poison=POISONS[0])
-        if first.outcome != "ran" or not first.clean or self.probes > 12:
-            return first
-        second = self.call(operands, request, threads=threads, poison=POISONS[1])
-        if second.outcome == "ran" and second.clean and not agreeing(first, second) and self.candidate.deterministic:
-            return evolve(first, reason="it is declared deterministic, and gave two results for the same operands")
-        return first_complaint(first, second) if second.outcome == "ran" else second
+        first = self.call(operands, request, poison=POISONS[self.probes % 2])
+        if first.outcome != "ran" or not first.clean or self.probes > TWICE:
+            return (first,)
+        second = self.call(operands, request, poison=POISONS[1 - self.probes % 2])
+        if second.outcome != "ran" or not second.clean:
+            return (second,)
+        if agreeing(first, second):
+            return (first,)
+        if self.candidate.deterministic:
+            return (evolve(first, reason="it is declared deterministic, and gave two results for the same operands"),)
+        return first, second
 
     def expected(self, request: Request, operands: Mapping[str, Array], label: str, *, exact: bool) -> Seen | None:
         """Return what is right and how far off a result may be; None where the reference has no answer for these operands."""

@@ -28,7 +28,7 @@ from tessera_rules.model.values import Candidate, Dim, Op, Ruleset, StatedLayout
 from tessera_rules.oracle.families import Family
 from tessera_rules.oracle.probes.draft import Asked, sizes
 
-SHAPES = 14
+SHAPES = 24
 """Shapes besides the one in hand."""
 ELEMENTS = 1 << 16
 """Elements of the largest operand of a probe, where the clauses admit such small ones."""
@@ -121,6 +121,11 @@ def _numbers(term: Term, key: str) -> Iterator[int]:
             yield from (value for value in values if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= ELEMENTS)
 
 
+def room(op: Op) -> int:
+    """Return how many elements the largest operand of a probe may have: fewer where many sizes multiply into the work."""
+    return ELEMENTS if len(op.dims) <= 4 else ELEMENTS // 8
+
+
 def elements(request: Request) -> int:
     """Return the elements of the largest operand or result."""
     return max((prod(sizes(request, name)) for name in ("out", *request.op.operands)), default=0)
@@ -130,7 +135,7 @@ def _shapes(candidate: Candidate, request: Request, admits: Callable[[Request], 
     """Return requests whose sizes cover the telling points of each dimension, and pairs of them as far as `SHAPES` go."""
     names = list(request.op.dims)
     choices: dict[str, list[int]] = {}
-    small = {name: min(request.dims[name], 24) for name in names}
+    small = {name: min(request.dims[name], 24 if len(names) <= 4 else 8) for name in names}
     for name in names:
         telling = points(candidate, request.op, name, request.dims.get(name))
         alone = [size for size in telling if admits(evolve(request, dims={**request.dims, name: size}))]
@@ -149,7 +154,7 @@ def _shapes(candidate: Candidate, request: Request, admits: Callable[[Request], 
             continue
         tried.add(key)
         each = evolve(request, dims=dims)
-        if elements(each) <= ELEMENTS and admits(each):
+        if elements(each) <= room(request.op) and admits(each):
             pool[key] = each
     return [Variant(" ".join(f"{name}={size}" for name, size in each.dims.items()), each) for each in _covering(pool, SHAPES)]
 
@@ -169,6 +174,8 @@ def _covering(pool: Mapping[tuple[int, ...], Request], count: int) -> list[Reque
 
 
 def _features(key: tuple[int, ...]) -> set[Any]:
+    if 0 in key:  # with nothing to compute the other sizes show nothing
+        return {(axis, 0) for axis, size in enumerate(key) if size == 0}
     single = {(axis, size) for axis, size in enumerate(key)}
     pairs = {(one, key[one], two, key[two]) for one in range(len(key)) for two in range(one)}
     return single | pairs

@@ -19,7 +19,7 @@ def pairs(asked: Asked, left: tuple[int, ...], right: tuple[int, ...], spare: in
     """Yield exact factors of shapes (…, M, K) and (…, K, N); ``spare`` bits are left free in the sums.
 
     Wide: odd integers of as many bits as sums of K allow, times ±1, then the other way round; sparse: all bits that the dtype
-    has, at most 8 terms a sum; small: dense small integers, which show every fault of an index; subnormal: a few times the smallest number above 0.
+    has, at most 7 terms a sum; small: dense small integers, which show every fault of an index; subnormal: a few times the smallest number above 0.
     """
     terms = max(1, left[-1])
     room = (NARROW_SUMS if asked.dtype.startswith("f8") else asked.sum_bits) - spare
@@ -28,7 +28,7 @@ def pairs(asked: Asked, left: tuple[int, ...], right: tuple[int, ...], spare: in
     yield "wide exact, left", asked.odd(left, bits) * unit, asked.signs(right)
     yield "wide exact, right", asked.signs(left), asked.odd(right, bits) * unit
     if asked.dtype in ("f32", "f64"):
-        full = min(asked.precision, room - 4)
+        full = min(asked.precision, room - 3)
         yield "sparse exact, left", _sparse(asked, asked.odd(left, full), -1), asked.signs(right)
         yield "sparse exact, right", asked.signs(left), _sparse(asked, asked.odd(right, full), -2)
     if asked.dtype.startswith("f8"):
@@ -42,12 +42,12 @@ def pairs(asked: Asked, left: tuple[int, ...], right: tuple[int, ...], spare: in
 
 
 def _sparse(asked: Asked, x: Array, axis: int) -> Array:
-    """Keep at most 8 elements along an axis."""
+    """Keep at most 7 elements: the sum of an odd number of odd integers is odd, so that its last bit counts along an axis."""
     size = x.shape[axis]
-    if size <= 8:
+    if size <= 7:
         return x
     rank = np.argsort(np.argsort(asked.rng.random(x.shape), axis=axis), axis=axis)
-    kept: Array = np.where(rank < 8, x, 0.0)
+    kept: Array = np.where(rank < 7, x, 0.0)
     return kept
 
 
