@@ -48,15 +48,19 @@ def gaps(space: Space, asker: Asker) -> Iterator[Finding]:
     told: set[object] = set()
     shown: set[str] = set()
     other_reasons: list[Term] = []
+    named: list[Term] = []
     combinations = 0
     for assumed in (True, False):
         fails = [space.admitted(candidate.name, assumed=assumed) for candidate in space.candidates]
         while combinations < MOST_COMBINATIONS and len(told) < MOST_GAPS:
             holds = [*space.legal, *other_reasons]
             found = asker.ask(space, holds, fails, universe=space.names.narrow)
+            if found is UNDECIDED and named:
+                # not every combination, then: a gap that none of the reasons named so far is a part of
+                found = asker.ask(space, [*space.legal, *named], fails, universe=space.names.narrow)
             if found is UNDECIDED:
                 yield NOT_DECIDED.at(place.name_span, f"whether somebody serves every {space.op.name} on {space.target} is not decided")
-                break
+                return
             if not isinstance(found, Mapping):
                 break
             combinations += 1
@@ -65,6 +69,7 @@ def gaps(space: Space, asker: Asker) -> Iterator[Finding]:
             if near.key in told:
                 continue
             told.add(near.key)
+            named.append(near.gate.term)
             serves_but_for = [gate.term for gate in space.entrants[near.candidate.name] if space.holds(gate.term, found)]
             wanted = [*space.legal, *serves_but_for, Apply(BOOL, "not", (near.gate.term,))]
             least = asker.least(space, found, wanted, fails, space.names.narrow)
