@@ -19,7 +19,7 @@ from tessera_rules.model.scope import ARGUMENT, OpNames, Scope
 from tessera_rules.model.terms import Apply, Const, Fact, Term, facts
 from tessera_rules.model.types import BOOL, INT, Type
 from tessera_rules.model.values import Clause, LaunchShape, NativeArgument, NativeBinding, Operand, PythonBinding
-from tessera_rules.nearest import did_you_mean
+from tessera_rules.nearest import did_you_mean, nearest
 from tessera_rules.source import Span
 from tessera_rules.syntax import nodes
 
@@ -27,6 +27,7 @@ INTEGERS = {"i8": (-(2**7), 2**7 - 1), "i16": (-(2**15), 2**15 - 1), "i32": (-(2
     "u8": (0, 2**8 - 1), "u16": (0, 2**16 - 1), "u32": (0, 2**32 - 1), "u64": (0, 2**64 - 1)
 }  # fmt: skip
 CTYPES = ("ptr", *INTEGERS, "f32", "f64", "char", "bool")
+STATUSES = ("ok", "decline")
 SPECIAL = {"threads": (*INTEGERS,), "workspace": ("ptr",), "workspace_bytes": ("i64", "u64"), "stream": ("ptr",), "device": ("i32", "i64")}
 _CALLABLE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -105,6 +106,10 @@ def _statuses(field: nodes.BindField, findings: Findings) -> dict[str, int]:
             findings.add(codes.BAD_BINDING.at(status.value.span, f"status '{status.name.text}' has an integer value"))
         elif status.name.text in statuses or value.value in statuses.values():
             findings.add(codes.BAD_BINDING.at(status.span, "two statuses have one name or one value"))
+        elif status.name.text not in STATUSES and nearest(status.name.text, STATUSES) is not None:
+            # Any other name is one of a failure; a slip would make a decline one of these in silence.
+            hint = did_you_mean(status.name.text, STATUSES, "status")
+            findings.add(codes.BAD_BINDING.at(status.name.span, f"'{status.name.text}' would be a failure like any other", hint=hint))
         else:
             statuses[status.name.text] = value.value
     if field.statuses and "ok" not in statuses:
@@ -143,7 +148,7 @@ def _argument(node: nodes.Argument, scope: Scope, findings: Findings) -> NativeA
     else:
         kind = _kind(name, op)
         if not kind and op is not None:
-            known = [*op.operands, "out", *(result.name for result in op.results if result.name), *op.dims, *op.attrs, *SPECIAL]
+            known = [*op.operands, *(result.name or "out" for result in op.results if result.inout is None), *op.dims, *op.attrs, *SPECIAL]
             hint = f"{did_you_mean(name, known, 'name')}, or write `{node.ctype} {name} = EXPRESSION`"
             findings.add(codes.UNKNOWN_ARGUMENT.at(node.name.span, f"'{name}' is no operand, dimension or attribute of op {op.name}", hint=hint))
         elif op is not None:
@@ -158,7 +163,8 @@ def _kind(name: str, op: OpNames | None) -> str:
         return ""
     if name in op.operands:
         return "operand"
-    if name == "out" or any(result.name == name for result in op.results):
+    written = [result for result in op.results if result.inout is None]
+    if any(name == (result.name or "out") for result in written) or (name == "out" and len(written) == len(op.results) <= 1):
         return "out"
     if name in op.dims:
         return "dim"

@@ -80,6 +80,7 @@ def build(files: Sequence[nodes.File], findings: Findings, replacing: Collection
     tests = [test for _name, each in names.of("test") if (test := test_builder.build(_node(each), each.loops)) is not None]
     _check_guards(candidates, lost, findings)
     _check_uses(candidates, findings)
+    _check_sources(files, names, findings)
     check_recursion(predicates, {name for op in ops.values() for name in (*op.dims, *op.attrs)}, findings)
     return _ruleset(files, ops, targets, candidates, rules, policies, tests, untrusted)
 
@@ -175,6 +176,20 @@ def _check_uses(candidates: dict[str, Candidate], findings: Findings) -> None:
             elif there in edges and there not in done:
                 stack.append((there, iter(edges[there])))
                 path.append(there)
+
+
+def _check_sources(files: Sequence[nodes.File], names: Names, findings: Findings) -> None:
+    """Reports TSR202 for `targets with op NAME` of an op that nobody declares: such a family is empty in silence."""
+    ops = dict(names.of("op"))
+    stack: list[tuple[nodes.Item, frozenset[str]]] = [(item, frozenset()) for file in files for item in file.items]
+    while stack:
+        item, loops = stack.pop()
+        if not isinstance(item, nodes.For):
+            continue
+        asked = item.source.op if isinstance(item.source, nodes.TargetsWithOp) else None
+        if asked is not None and "{" not in asked.text and asked.text not in ops and asked.text not in loops:
+            findings.add(codes.UNKNOWN_OP.at(asked.span, f"op '{asked.text}' is not declared", hint=did_you_mean(asked.text, ops, "op")))
+        stack += [(inner, loops | {name.text for name in item.names}) for inner in item.body]
 
 
 def _ruleset(

@@ -188,3 +188,35 @@ def test_every_op_of_the_text_is_understood() -> None:
 def test_D16_what_was_made_of_half_a_line_is_not_reported_beside_its_syntax_error() -> None:
     assert [code for code, _ in codes(candidate("    M % 16 = 0"))] == [code for code, _ in codes(candidate("    M % 16 = 0")) if code.startswith("TSR0")]
     assert len(codes(candidate("    M % 16 = 0"))) == 1
+
+
+def test_a_family_over_the_targets_of_an_op_that_is_not_declared_is_an_error() -> None:
+    text = 'for t in targets with op %s {\n  candidate c_{t} { tier emitted; target t; op matmul; bind python "no.x:f" }\n}\n'
+    assert [code for code, _ in codes(text.replace("%s", "matmull"))] == ["TSR202"]
+    assert codes(text.replace("%s", "matmul")) == []
+    inner = "for o in [matmul, fft] {\n" + text.replace("%s", "o").replace("c_{t}", "c_{o}_{t}") + "}\n"
+    assert codes(inner) == []
+
+
+@pytest.mark.parametrize(
+    ("result", "arguments", "right"),
+    [
+        ("result [M]", "ptr x, ptr out", True),
+        ("inout c: [M]; result c", "ptr x, ptr c", True),
+        ("inout c: [M]; result c", "ptr x, ptr out", False),
+        ("result y: [M]", "ptr x, ptr y", True),
+        ("result y: [M]", "ptr x, ptr out", True),
+        ("result [M]; result y: [M]", "ptr x, ptr out, ptr y", True),
+        ("result y: [M]; result z: [M]", "ptr x, ptr out", False),
+    ],
+)
+def test_a_native_binding_has_out_only_where_a_result_is_its_own(result: str, arguments: str, right: bool) -> None:
+    op = f'op o {{ operand x: [M]; {result}; dtype x; reference python "no.x:f" }}\n'
+    text = op + f'candidate c {{ tier emitted; target gpu; op o; bind native "libx.so" symbol "f" ({arguments}) returns i32 {{ ok 0 }} }}\n'
+    assert [code for code, _ in codes(text)] == ([] if right else ["TSR213"])
+
+
+@pytest.mark.parametrize(("statuses", "wanted"), [("ok 0  decline 2", []), ("ok 0  declined 2", ["TSR105"]), ("ok 0  no_memory 3", [])])
+def test_a_status_that_is_nearly_decline_is_a_slip(statuses: str, wanted: list[str]) -> None:
+    bind = 'bind native "libx.so" symbol "f" (ptr a, ptr b, ptr out, i64 M, i64 N, i64 K) returns i32 { %s }'.replace("%s", statuses)
+    assert [code for code, _ in codes(f"candidate c {{ tier emitted; target gpu; op matmul; {bind} }}\n")] == wanted
