@@ -11,24 +11,27 @@ from tessera_rules.cli.arguments import parser_for
 from tessera_rules.cli.main import verbs
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
+EVERY = "every verb"
 AFTER_VERBS = "## Exit codes\n"
 """The heading that comes after the sections of the verbs."""
 MARK = re.compile(r"(?P<open><!-- options of (?P<verb>[\w ]+) -->\n).*?(?P<close><!-- end -->)", re.DOTALL)
 
 
 def own_actions(verb: str) -> list[argparse.Action]:
-    """Return what a verb takes beyond what every verb takes; with ``every`` what every verb takes."""
+    """Return what a verb takes beyond what every verb takes; for `EVERY` what every verb takes."""
     shared = {name for action in parser_for("", "")._actions for name in action.option_strings}
-    if verb == "every verb":
+    if verb == EVERY:
         return parser_for("", "")._actions
     parser = import_module(f"tessera_rules.cli.{verb}").parser()
     return [action for action in parser._actions if not set(action.option_strings) & shared]
 
 
 def table(verb: str) -> str:
-    """Return the options of a verb as a Markdown table."""
+    """Return the options of a verb as a Markdown table, and what its help says besides."""
     rows = [f"| `{_cell(_spelled(action))}` | {_cell(action.help or '')} |" for action in own_actions(verb)]
-    return "\n".join(["| | |", "| --- | --- |", *rows]) + "\n" if rows else "It takes nothing of its own.\n"
+    made = "\n".join(["| | |", "| --- | --- |", *rows]) + "\n" if rows else "It takes nothing of its own.\n"
+    more = None if verb == EVERY else import_module(f"tessera_rules.cli.{verb}").parser().epilog
+    return f"{made}\n```text\n{more.rstrip()}\n```\n" if more else made
 
 
 def _spelled(action: argparse.Action) -> str:
@@ -50,7 +53,7 @@ def with_tables(text: str) -> str:
 
 def described(text: str) -> set[str]:
     """Return the verbs of which the page has a table."""
-    return {match["verb"] for match in MARK.finditer(text)} - {"every verb"}
+    return {match["verb"] for match in MARK.finditer(text)} - {EVERY}
 
 
 def with_sections(text: str) -> str:
