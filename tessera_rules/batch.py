@@ -92,7 +92,8 @@ class _Question:
         sizes = {name: _size(column[place]) if isinstance(column, np.ndarray) else column for name, column in self.columns.items()}
         request = bind_words(self.ruleset, self.op, self.target, {**self.words, **sizes}, self.machine)
         measured = self.corpus.measured(self.ruleset, request, self.machine) if self.corpus is not None else None
-        return decide(self.ruleset, request, self.machine, force=self.force, assume_available=self.assumed, measured=measured)
+        force = self.force if self.force is not None or self.corpus is None else self.corpus.pinned(self.ruleset, request)
+        return decide(self.ruleset, request, self.machine, force=force, assume_available=self.assumed, measured=measured)
 
     def _where_measured(self, winners: np.ndarray[Any, Any]) -> None:
         """Leave requests that records may speak of to the arbiter."""

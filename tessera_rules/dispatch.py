@@ -127,6 +127,7 @@ def dispatch(
     fitted = evolve(fitted, request=evolve(fitted.request, threads=fitted.request.threads or machine.threads))
     if fitted.request.target not in ruleset.targets:
         raise UsageError(f"the operands lie where target '{fitted.request.target}' computes, which these rules do not declare")
+    force = force if force is not None else proofs.corpus.pinned(ruleset, fitted.request)
     call = _Call(ruleset, machine, machine.binder, proofs, fitted, force, verify or ruleset.policy.verify, out, progress or (lambda _: None))
     call.take_outputs(out)
     call.served, call.dress = served, dress

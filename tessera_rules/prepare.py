@@ -194,7 +194,8 @@ class Prepared:
             sizes = asked if isinstance(asked, Mapping) else dict(zip(self.op.dims, asked, strict=True))
             request = bind_words(self.ruleset, self.op.name, self.target, {**self.words, **sizes}, self.machine)
         measured = self.proofs.corpus.measured(self.ruleset, request, self.machine)
-        return decide(self.ruleset, request, self.machine, force=self._forced(), assume_available=self.assume, measured=measured)
+        force = self._forced() or self.proofs.corpus.pinned(self.ruleset, request)
+        return decide(self.ruleset, request, self.machine, force=force, assume_available=self.assume, measured=measured)
 
     def decide_on(self, *operands: Any) -> Choice:
         """Return who runs for operands, in the op's order. Nothing runs, and no guard is asked."""

@@ -113,7 +113,7 @@ class Arbiter:
         measured = self.corpus.measured(self.ruleset, request, self.machine)
         # On a stated machine nothing has been proved: under `verify ahead` nobody is selected there.
         proofs: dict[str, Proved] | None = {} if self.machine.stated and self.ruleset.policy.verify == "ahead" else None
-        named = self._force(force, op, request.target)
+        named = self._force(force, op, request.target) or self.corpus.pinned(self.ruleset, request)
         return decide(self.ruleset, request, self.machine, force=named, assume_available=assumed, proofs=proofs, measured=measured)
 
     @property

@@ -1,4 +1,4 @@
-"""``tsr corpus show, merge, export, import, prune, audit``: what was measured, shown, moved and looked after."""
+"""``tsr corpus show, merge, export, import, prune, pin, audit``: what was measured, shown, moved and looked after."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from tessera_rules.corpus.record import Record
     from tessera_rules.corpus.store import Store
 
-SUMMARY = "what was measured: show, export, import, merge, prune, audit"
+SUMMARY = "what was measured: show, export, import, merge, prune, pin, audit"
 EXAMPLE = """  show [OP [TARGET]]   the records, with what they say and whether they still count
   export [FILE]        canonical JSON lines, which diff and merge in git; without FILE to standard output
   import FILE…         add the records of exports, of other corpora, of the tessera compiler's corpus
   merge FILE…          the union of exports and corpora as JSON lines, to --out FILE or standard output
   prune                take away what no longer counts on this machine (--older-than DAYS: by age alone)
+  pin FILE             the decisions at every measured shape, as they are now, for TSR_DECISIONS; --strict: a request without one is an error
   audit                every stored choice checked against today's rules; 1 where there is something to say
 
 example: tsr corpus export > measured.jsonl; git add measured.jsonl"""
@@ -37,6 +38,7 @@ def parser() -> Parser:
     made.add_argument("--corpus", metavar="PATH", help="the corpus; default: TSR_CORPUS, else the user's cache")
     made.add_argument("--out", metavar="FILE", help="where merge writes")
     made.add_argument("--older-than", type=float, metavar="DAYS", help="prune: what is older, whatever else is true of it")
+    made.add_argument("--strict", action="store_true", help="pin: where TSR_DECISIONS names the file, a request without a pin is an error")
     made.add_argument("--dry-run", action="store_true", help="prune: say what would go, and keep it")
     return made
 
@@ -241,6 +243,36 @@ def _audit(store: Store, words: Sequence[str], named: Sequence[str], options: ar
     return max(_tell_bad(found.bad, store.place, streams), int(bool(notes)))
 
 
+def _pin(store: Store, words: Sequence[str], named: Sequence[str], options: argparse.Namespace, streams: Streams) -> int:
+    from tessera_rules.arbiter.decide import decide
+    from tessera_rules.arbiter.request import bind_words
+    from tessera_rules.bind.bindings import this_machine
+    from tessera_rules.corpus.audit import words_of
+    from tessera_rules.corpus.lookup import Corpus
+    from tessera_rules.corpus.pins import write_pins
+    from tessera_rules.corpus.record import RACE
+    from tessera_rules.errors import TesseraError
+
+    if len(words) != 1:
+        raise UsageError("tsr corpus pin takes one file", hint="tsr corpus pin decisions.jsonl")
+    ruleset = load_rules(named, streams)
+    machine, corpus = this_machine(ruleset), Corpus(store.place)
+    decisions, code = [], 0
+    for record in store.read().records:
+        if record.kind != RACE or record.op not in ruleset.ops or record.target not in ruleset.targets:
+            continue
+        try:
+            request = bind_words(ruleset, record.op, record.target, words_of(record), machine)
+            decisions.append(decide(ruleset, request, machine, measured=corpus.measured(ruleset, request, machine)))
+        except TesseraError as problem:
+            streams.tell(f"{record.id[:8]} {record.op} {record.target}: {problem.message}")
+            code = 1
+    text = write_pins(ruleset, decisions, strict=options.strict)
+    _write(Path(words[0]), text)
+    streams.say(f"{text.count(chr(10)) - 1} decisions written to {words[0]}; TSR_DECISIONS={words[0]} holds every process to them")
+    return code
+
+
 def _write(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
     beside = path.with_name(f".{path.name}.new")
@@ -249,4 +281,4 @@ def _write(path: Path, text: str) -> None:
 
 
 Action = Callable[["Store", Sequence[str], Sequence[str], argparse.Namespace, Streams], int]
-ACTIONS: dict[str, Action] = {"show": _show, "export": _export, "import": _import, "merge": _merge, "prune": _prune, "audit": _audit}
+ACTIONS: dict[str, Action] = {"show": _show, "export": _export, "import": _import, "merge": _merge, "prune": _prune, "pin": _pin, "audit": _audit}

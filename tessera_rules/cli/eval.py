@@ -7,7 +7,7 @@ import argparse
 from attrs import evolve
 
 from tessera_rules.cli.arguments import Parser, parser_for
-from tessera_rules.cli.requests import assumed, evidence_for, forced, machine_of, override_notes, read_words
+from tessera_rules.cli.requests import assumed, evidence_for, forced, machine_of, override_notes, pinned, read_words
 from tessera_rules.cli.rules import asked_rules, load_rules
 from tessera_rules.cli.streams import Streams
 
@@ -40,13 +40,14 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     request = bind_words(ruleset, asked.op, asked.target, asked.words, machine)
     if options.machine is None:
         streams.tell("tsr eval asks this machine: probes run, and a smoke probe is a call of a kernel (--machine states a machine instead)")
-    force, assume = forced(options.force, request, ruleset), assumed(options.assume)
+    force, assume = forced(options.force, request, ruleset) or pinned(ruleset, request), assumed(options.assume)
     measured = evidence_for(ruleset, request, machine)
     # On a stated machine nothing has been proved: under `verify ahead` nobody is selected there.
     proofs: dict[str, Proved] | None = {} if machine.stated and ruleset.policy.verify == "ahead" else None
     decision = decide(ruleset, request, machine, force=force, assume_available=assume, proofs=proofs, measured=measured)
     condition = None if measured is not None or proofs is not None else holds_for(ruleset, request, machine, decision, force=force, assume_available=assume)
-    decision = evolve(decision, notes=(*override_notes(options.force, assume, request, ruleset), *decision.notes))
+    pin = (f"TSR_DECISIONS: {force} is pinned",) if force is not None and force != forced(options.force, request, ruleset) else ()
+    decision = evolve(decision, notes=(*pin, *override_notes(options.force, assume, request, ruleset), *decision.notes))
     if options.json:
         from tessera_rules.report.document import decision_document
 

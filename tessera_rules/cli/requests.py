@@ -59,6 +59,15 @@ def machine_of(path: str | None, ruleset: Ruleset) -> Machine:
     return read_machine(readable(path))
 
 
+def pinned(ruleset: Ruleset, request: Request) -> str | None:
+    """Return whom ``TSR_DECISIONS`` pins for a request; None where it is not set or pins nobody."""
+    if not os.environ.get("TSR_DECISIONS"):
+        return None
+    from tessera_rules.corpus.lookup import Corpus
+
+    return Corpus().pinned(ruleset, request)
+
+
 def evidence_for(ruleset: Ruleset, request: Request, machine: Machine) -> Measured | None:
     """Return what was measured of a request on this machine, or on a stated one that says which it is (``fingerprint``)."""
     if machine.stated and not getattr(machine, "fingerprint", None):

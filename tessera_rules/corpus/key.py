@@ -31,12 +31,25 @@ def key_of(ruleset: Ruleset, request: Request, machine: Machine, *, metric: str 
     and each fact that a clause of a candidate or of a rule for this op and target reads. Alignments count where a clause
     reads them.
     """
-    named = fingerprint_of(machine)
-    if named is None or (request.dtype is None and request.op.dtype_operand is not None):
+    named, structure = fingerprint_of(machine), structure_of(ruleset, request)
+    if named is None or structure is None:
         return None
-    facts = RequestFacts(request)
     read = facts_read(ruleset, request.op.name, request.target)
-    placed = _layouts(request, facts, read)
+    return {
+        **structure,
+        "threads": request.threads or machine.threads,
+        "metric": metric,
+        "how": how,
+        "machine": named,
+        "facts": _machine_facts(ruleset, request, machine, read),
+    }
+
+
+def structure_of(ruleset: Ruleset, request: Request) -> dict[str, Any] | None:
+    """Return what a request is besides its sizes and whoever serves it; None where part of it is open."""
+    if request.dtype is None and request.op.dtype_operand is not None:
+        return None
+    placed = _layouts(request, RequestFacts(request), facts_read(ruleset, request.op.name, request.target))
     if placed is None:
         return None
     return {
@@ -46,11 +59,6 @@ def key_of(ruleset: Ruleset, request: Request, machine: Machine, *, metric: str 
         "attrs": {name: plain(value) for name, value in request.attrs.items()},
         "given": sorted(request.given),
         "layouts": placed,
-        "threads": request.threads or machine.threads,
-        "metric": metric,
-        "how": how,
-        "machine": named,
-        "facts": _machine_facts(ruleset, request, machine, facts, read),
     }
 
 
@@ -120,7 +128,7 @@ def _layouts(request: Request, facts: RequestFacts, read: Iterable[str]) -> dict
     return found
 
 
-def _machine_facts(ruleset: Ruleset, request: Request, machine: Machine, facts: RequestFacts, read: Mapping[str, Candidate | None]) -> dict[str, Any]:
+def _machine_facts(ruleset: Ruleset, request: Request, machine: Machine, read: Mapping[str, Candidate | None]) -> dict[str, Any]:
     """Return the value of each fact of the device and answer of each probe that is read; of one that is missing, that."""
     devices = machine.devices(ruleset.targets[request.target])
     device = devices[request.device] if request.device < len(devices) else None
@@ -129,7 +137,7 @@ def _machine_facts(ruleset: Ruleset, request: Request, machine: Machine, facts: 
         if (not key.startswith(("device:", "probe:")) and key != "os") or key.startswith(NOT_ASKED):
             continue
         try:
-            values[key] = plain(lookup_for(facts, device, machine, read[key])(key))
+            values[key] = plain(lookup_for(request, device, machine, read[key])(key))
         except ClauseError as problem:
             values[key] = f"missing: {problem.message}"
     return values

@@ -18,6 +18,7 @@ from attrs import define, field, frozen
 from tessera_rules.bind.bindings import Bindings
 from tessera_rules.bind.outcome import Unbound
 from tessera_rules.corpus.key import HOW, key_of, rules_digest
+from tessera_rules.corpus.pins import Pins, pins_of_environment
 from tessera_rules.corpus.record import RACE, Record, digest_of
 from tessera_rules.corpus.store import Store, StoreProblem, default_place
 from tessera_rules.errors import MissingExtraError
@@ -163,6 +164,7 @@ class Corpus:
     place: str | None = None
     problem: str | None = field(default=None, init=False)
     _found: str | None = field(default=None, init=False)
+    _pinned: tuple[Pins | None] | None = field(default=None, init=False)
     _read: dict[tuple[str, str, str], Mapping[str, Sequence[Record]]] = field(factory=dict, init=False)
     _lock: threading.RLock = field(factory=threading.RLock, init=False)
 
@@ -182,9 +184,29 @@ class Corpus:
             return None
         return Evidence(tuple(request.dims[name] for name in names), names, by_shape, digests_of(ruleset, machine, request))
 
+    def pinned(self, ruleset: Ruleset, request: Request) -> str | None:
+        """Return whom ``TSR_DECISIONS`` pins for a request, to be forced; None where it pins nobody.
+
+        Raises `UsageError` for a file that cannot be read, `ArbiterError` for a miss where the file makes that an error.
+        """
+        pins = self._pins()
+        return None if pins is None else pins.winner(ruleset, request)
+
+    def _pins(self) -> Pins | None:
+        if self._pinned is None:
+            with self._lock:
+                self._pinned = (pins_of_environment(),)
+        return self._pinned[0]
+
     def box(self, ruleset: Ruleset, op: str, target: str) -> Mapping[str, tuple[int, int]] | None:
-        """Return the bounds of the sizes that anything was measured for; beyond them no record speaks. None where there is none."""
-        found: dict[str, tuple[int, int]] = {}
+        """Return the bounds of the sizes that anything was measured or pinned for; beyond them neither speaks.
+
+        None where there is neither; no bounds at all where pins make a miss an error.
+        """
+        pins = self._pins()
+        if pins is not None and pins.strict:
+            return {}
+        found: dict[str, tuple[int, int]] = dict(pins.boxes.get((op, target), {})) if pins is not None else {}
         for records in self._records(ruleset, op, target).values():
             for record in records:
                 for name, size in record.dims.items():
@@ -196,7 +218,7 @@ class Corpus:
         """Read the store anew at the next request: there is new evidence, or another place for it."""
         with self._lock:
             self._read.clear()
-            self._found = None
+            self._found = self._pinned = None
         EPOCH.advance()
 
     def _records(self, ruleset: Ruleset, op: str, target: str) -> Mapping[str, Sequence[Record]]:
