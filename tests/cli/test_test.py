@@ -142,3 +142,11 @@ def test_what_a_file_uses_is_left_to_whoever_tests_that(tmp_path: Path) -> None:
     both = tsr("test", tmp_path, "--json").json
     assert [(each["name"], each["outcome"]) for each in both["tests"]] == [("aligned", "failed"), ("mine", "passed")]
     assert both["coverage"]["candidates"]["total"] == 2
+
+
+def test_a_candidate_of_another_target_is_said_to_be_no_contestant(tmp_path: Path) -> None:
+    other = 'target shelf { fact n: int }\ncandidate far { tier emitted; target shelf; op matmul; bind python "no.such:far" }'
+    answer = ran(tmp_path, other, block("expect far"))
+    message = answer.json["tests"][0]["message"]  # type: ignore[attr-defined]
+    assert "far is not registered for matmul on box" in message
+    assert "not registered" not in ran(tmp_path, block("expect reference")).json["tests"][0]["message"]  # type: ignore[attr-defined]
