@@ -77,7 +77,8 @@ def variants(candidate: Candidate, request: Request, admits: Admission, family: 
     plain = evolve(request, layouts={})
     base = plain if admits(plain) else request
     found = _shapes(candidate, base, admits, rng)
-    small = min((each.request for each in found), key=_distance_from_medium, default=base)
+    near = [each.request for each in found] + ([base] if elements(base) <= room(base.op) else [])
+    small = min(near, key=_distance_from_medium, default=base)
     asked = Asked(small, computes, rng)
     found += _attributes(small, admits, family, asked)
     found += _layouts(small, admits)
@@ -86,7 +87,7 @@ def variants(candidate: Candidate, request: Request, admits: Admission, family: 
 
 def _distance_from_medium(request: Request) -> float:
     """Order requests by how far their sizes are from 20: large enough for every fault, small enough to be quick."""
-    return float(sum(abs(np.log2((size + 1) / 20.0)) for size in request.dims.values()))
+    return float(sum(abs(np.log2((size + 1) / 20.0)) + (100.0 if size < 2 else 0.0) for size in request.dims.values()))
 
 
 # ---- sizes --------------------------------------------------------------------------------------------------------------
