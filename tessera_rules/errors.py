@@ -66,6 +66,8 @@ class RuleError(TesseraError):
         errors = [finding for finding in findings if finding.severity == "error"]
         first = errors[0] if errors else None
         place = f"{first.span.source.name}:{first.span.line}:{first.span.column}: {first.code} {first.message}" if first else "no error"
+        if first is not None and first.hint is not None:
+            place += f" ({first.hint})"
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         super().__init__(f"the rules have {len(errors)} error{'s' if len(errors) != 1 else ''}: {place}{more}", span=first.span if first else None)
         self.findings = tuple(findings)

@@ -81,7 +81,10 @@ def _sorted(op: Op, positional: Sequence[Any], named: Mapping[str, Any], attrs: 
     """Return operands that are given, in the op's order, and attributes."""
     names = list(op.operands)
     if len(positional) > len(names):
-        raise OperandError(f"{op.name} takes {len(names)} operands at most, and {len(positional)} are given", hint=f"they are {', '.join(names)}")
+        raise OperandError(
+            f"{op.name} takes {len(names)} operand{'s' if len(names) != 1 else ''} at most, and {len(positional)} are given",
+            hint=f"they are {', '.join(names)}",
+        )
     by_name: dict[str, Any] = dict(zip(names, positional, strict=False))
     values = dict(attrs)
     for key, value in named.items():

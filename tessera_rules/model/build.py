@@ -46,7 +46,8 @@ class Names:
             self.kept[key] = declared
             return
         hint = "put a loop name into its name: NAME_{s}" if here == there else "rename or delete one"
-        message = f"each round of the `for` declares {kind} {name} again" if here == there else f"{kind} {name} is declared twice"
+        what = kind if kind == name else f"{kind} {name}"  # a policy has no name of its own
+        message = f"each round of the `for` declares {what} again" if here == there else f"{what} is declared twice"
         self.findings.add(codes.DUPLICATE.at(here, message, hint=hint, related=(Related(there, "declared first here"),)))
 
     def of(self, kind: str) -> list[tuple[str, Declared]]:

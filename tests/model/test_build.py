@@ -220,3 +220,8 @@ def test_a_native_binding_has_out_only_where_a_result_is_its_own(result: str, ar
 def test_a_status_that_is_nearly_decline_is_a_slip(statuses: str, wanted: list[str]) -> None:
     bind = 'bind native "libx.so" symbol "f" (ptr a, ptr b, ptr out, i64 M, i64 N, i64 K) returns i32 { %s }'.replace("%s", statuses)
     assert [code for code, _ in codes(f"candidate c {{ tier emitted; target gpu; op matmul; {bind} }}\n")] == wanted
+
+
+def test_a_policy_has_no_name_to_be_called_by() -> None:
+    loaded = built("policy { on_none error }\npolicy { on_none error }\n")
+    assert [finding.message for finding in loaded.findings] == ["policy is declared twice"]
