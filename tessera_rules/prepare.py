@@ -22,7 +22,7 @@ from tessera_rules.arbiter.decision import Decision
 from tessera_rules.arbiter.execution import Execution
 from tessera_rules.arbiter.facts import RequestFacts
 from tessera_rules.arbiter.request import bind_words, find_op
-from tessera_rules.arbiter.situation import Situation
+from tessera_rules.arbiter.situation import Proved, Situation
 from tessera_rules.arbiter.structure import Structure, of_dims, of_operands, settle, typed_values
 from tessera_rules.arbiter.words import names_of
 from tessera_rules.bind.address import address_of
@@ -38,7 +38,7 @@ from tessera_rules.errors import OperandError
 from tessera_rules.forced import environment_force
 from tessera_rules.log import Dispatch, Log
 from tessera_rules.machine.base import Machine
-from tessera_rules.machine.epoch import EPOCH, FORCE, LOG, unchanged, variable, variables
+from tessera_rules.machine.epoch import EPOCH, LOG, environment, unchanged, variable, variables
 from tessera_rules.model.request import MAX_ALIGN, Request
 from tessera_rules.model.terms import Term, reads
 from tessera_rules.model.values import Candidate, NativeBinding, Op, Ruleset
@@ -86,7 +86,7 @@ class _State:
     """What is remembered in one epoch. A thread that holds an old one adds to that one, which nobody reads any more."""
 
     mark: object
-    forced: Any
+    environment: tuple[Any, Any, Any]
     watched: tuple[tuple[Any, Any], ...]
     force: str | None
     mask: int
@@ -100,7 +100,7 @@ class _State:
     @property
     def holds(self) -> bool:
         """Whether it is still what is to be gone by."""
-        return self.mark is EPOCH.mark and variable(FORCE) is self.forced and (not self.watched or unchanged(self.watched))
+        return self.mark is EPOCH.mark and environment() == self.environment and (not self.watched or unchanged(self.watched))
 
     def room(self, memory: dict[Any, Any]) -> None:
         """See that a memory does not grow without end."""
@@ -146,7 +146,7 @@ class Prepared:
         are not given it answers where they do not matter, with the tag ``undecided`` else.
         """
         state = self._state
-        if not named and state.mark is EPOCH.mark and variable(FORCE) is state.forced and (not state.watched or unchanged(state.watched)):
+        if not named and state.mark is EPOCH.mark and environment() == state.environment and (not state.watched or unchanged(state.watched)):
             found = state.choices.get(sizes)
             if found is not None:
                 return found
@@ -195,7 +195,7 @@ class Prepared:
             request = bind_words(self.ruleset, self.op.name, self.target, {**self.words, **sizes}, self.machine)
         measured = self.proofs.corpus.measured(self.ruleset, request, self.machine)
         force = self._forced() or self.proofs.corpus.pinned(self.ruleset, request)
-        return decide(self.ruleset, request, self.machine, force=force, assume_available=self.assume, measured=measured)
+        return decide(self.ruleset, request, self.machine, force=force, assume_available=self.assume, proofs=self._unproved, measured=measured)
 
     def decide_on(self, *operands: Any) -> Choice:
         """Return who runs for operands, in the op's order. Nothing runs, and no guard is asked."""
@@ -251,7 +251,7 @@ class Prepared:
         found = state.by_sizes
         if found is None:
             request = self.request
-            found = state.by_sizes = settle(Situation(self.ruleset, request, self.machine, self.assume), of_dims)
+            found = state.by_sizes = settle(Situation(self.ruleset, request, self.machine, self.assume, proofs=self._unproved), of_dims)
         return found
 
     def _operand_structure(self, state: _State, request: Request) -> Structure:
@@ -261,13 +261,18 @@ class Prepared:
         found = state.by_operands.get(key)
         if found is None:
             bare = evolve(request, dims={}, layouts=own)
-            found = state.by_operands[key] = settle(Situation(self.ruleset, bare, self.machine, self.assume), of_operands)
+            found = state.by_operands[key] = settle(Situation(self.ruleset, bare, self.machine, self.assume, proofs=self._unproved), of_operands)
         return found
 
     @property
     def request(self) -> Request:
         """The request but for its dimensions. Raises `UsageError` and `OperandError` for words that do not fit."""
         return bind_words(self.ruleset, self.op.name, self.target, self.words, self.machine)
+
+    @property
+    def _unproved(self) -> dict[str, Proved] | None:
+        """What is known of proofs: nothing on a stated machine, where nobody is selected under `verify ahead`; else not asked."""
+        return {} if self.machine.stated and self.ruleset.policy.verify == "ahead" else None
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -286,7 +291,7 @@ class Prepared:
         state = self._state
         if self.constants:
             return self.traced(*operands, out=out, **named)[0]
-        if out is None and not named and state.mark is EPOCH.mark and variable(FORCE) is state.forced and (not state.watched or unchanged(state.watched)):
+        if out is None and not named and state.mark is EPOCH.mark and environment() == state.environment and (not state.watched or unchanged(state.watched)):
             try:
                 find = state.calls.get(tuple(map(_SIGHT, operands)))
             except (AttributeError, TypeError):
@@ -433,14 +438,16 @@ class Prepared:
         if not state.holds:
             with self._lock:
                 if not self._state.holds:
+                    if environment()[1:] != self._state.environment[1:]:
+                        self.proofs.corpus.refresh()
                     self._state = self._new_state()
                 state = self._state
         return state
 
     def _new_state(self) -> _State:
-        mark, forced = EPOCH.mark, variable(FORCE)
+        mark, there = EPOCH.mark, environment()
         names, aligned = _hangs_on(self.ruleset, self.op.name, self.target)
-        return _State(mark, forced, variables(names), self._forced(), (MAX_ALIGN if aligned else CACHE_LINE) - 1)
+        return _State(mark, there, variables(names), self._forced(), (MAX_ALIGN if aligned else CACHE_LINE) - 1)
 
     def _forced(self) -> str | None:
         if self.force is not None or self.target is None:

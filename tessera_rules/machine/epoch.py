@@ -45,7 +45,12 @@ def _reader() -> tuple[Callable[[Any], Any], Callable[[str], Any]]:
 
 variable, variable_name = _reader()
 """``variable(variable_name("TSR_FORCE"))``: an object that is another one after the variable was set, None where it is not set."""
-FORCE, LOG = variable_name("TSR_FORCE"), variable_name("TSR_LOG")
+FORCE, DECISIONS, CORPUS, LOG = map(variable_name, ("TSR_FORCE", "TSR_DECISIONS", "TSR_CORPUS", "TSR_LOG"))
+
+
+def environment() -> tuple[Any, Any, Any]:
+    """Return what every decision hangs on of the environment: who is forced, what is pinned, where measurements are."""
+    return variable(FORCE), variable(DECISIONS), variable(CORPUS)
 
 
 def variables(names: Iterable[str]) -> tuple[tuple[Any, Any], ...]:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tessera_rules as tsr
+from tessera_rules.corpus.pins import write_pins
 from tessera_rules.machine.epoch import EPOCH
 from tessera_rules.session import Arbiter, open_arbiter
 from tests.session import kernels
@@ -283,6 +284,25 @@ def test_many_threads_and_new_epochs_get_the_same_answers(operands: tuple[Any, A
     with ThreadPoolExecutor(8) as pool:
         assert all(found == expected for found in pool.map(ask, range(40)))
     assert sum(count for (*_, word), count in session.log.totals() if word == "won") == 40
+
+
+def test_pins_of_the_environment_are_seen_at_once(operands: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = arbiter(candidate("right", tier="hand_tuned"), candidate("second", "right"))
+    ready = session.prepare("product", target="cpu", dtype="f32")
+    assert ready.decide(5, 100, 3).tag == "right"
+    pins = tmp_path / "pins.jsonl"
+    pins.write_text(write_pins(session.ruleset, [session.decide("product", target="cpu", dtype="f32", M=5, K=100, N=3, force="second")]))
+    monkeypatch.setenv("TSR_DECISIONS", str(pins))
+    assert [ready.decide(5, 100, 3).tag for _ in range(2)] == ["second"] * 2
+    monkeypatch.delenv("TSR_DECISIONS")
+    assert [ready.decide(5, 100, 3).tag for _ in range(2)] == ["right"] * 2
+
+
+def test_a_stated_machine_has_no_proofs_where_they_are_made_ahead() -> None:
+    session = arbiter(candidate("right"), "policy { verify ahead }\n").on({"machine": 1, "targets": {"cpu": {}}})
+    ready = session.prepare("product", target="cpu", dtype="f32")
+    assert ready.decide(5, 100, 3).tag == ready.decide(5, 100, 3).decision.tag == session.decide("product", target="cpu", dtype="f32", M=5, K=100, N=3).tag
+    assert ready.decide(5, 100, 3).tag == "reference"
 
 
 # ---- native code ----
