@@ -73,7 +73,8 @@ class Stopwatch:
             total = found.seconds * found.calls
             if total >= floor or self._repeats[name] >= MAX_CALLS:
                 return
-            self._repeats[name] = min(MAX_CALLS, max(2 * self._repeats[name], round(1.2 * floor / max(found.seconds, 1e-9))))
+            wanted = max(2 * self._repeats[name], round(1.2 * floor / max(found.seconds, 1e-9)))
+            self._repeats[name] = min(MAX_CALLS, 1 << (wanted - 1).bit_length())  # a power of two: equals mostly make as many calls a sample
 
     def _once(self, name: str) -> None:
         if name in self.before:
