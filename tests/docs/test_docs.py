@@ -147,7 +147,7 @@ candidate c { tier emitted; target box; op worked; honours [act, epilogue, scale
 @pytest.mark.parametrize(("condition", "comes_to"), CONDITIONS)
 def test_conditions_come_to_what_the_language_says(condition: str, comes_to: str) -> None:
     verdicts = {"true": "selected", "false": "refused", "error": "error", "unknown": "undecided"}
-    arbiter = open_arbiter((), {"machine": 1, "targets": {"box": {}}}, texts={"worked": WORKED % condition.replace("∣", "|")})
+    arbiter = open_arbiter((), {"machine": 1, "targets": {"box": {}}}, texts={"worked": WORKED % condition.replace("\\|", "|")})
     decision = arbiter.decide("worked", target="box", dtype="f32", M=64, N=100)
     assert [each.verdict for each in decision.verdicts] == [verdicts[comes_to]]
 
