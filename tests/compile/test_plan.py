@@ -110,6 +110,17 @@ def test_a_preference_that_holds_is_ranked_over_the_whole_field() -> None:
     assert [structure.winner(m, k, 1) for m, k in ((4, 1), (5, 1), (5, 7))] == ["slow", "quick", "quick"]
 
 
+def test_who_is_avoided_comes_after_who_is_not_and_still_serves() -> None:
+    rules = ruleset(
+        candidate("first", "hand_tuned", requires=["N <= 8"], avoid=["M <= 4", "K >= 2"]),
+        candidate("second", "emitted", requires=["N <= 4"]),
+        candidate("third", "synthesized", requires=["N <= 4"]),
+        rules=[rule("odd", "avoid second", when="K == 7")],
+    )
+    winner = structure_of(rules, bound("dtype=f32"), of_dims).winner  # sizes are M, K, N
+    assert [winner(*sizes) for sizes in ((5, 2, 1), (4, 1, 1), (4, 2, 1), (4, 7, 1), (4, 7, 8))] == ["first", "first", "second", "third", "first"]
+
+
 def test_costs_are_compared_and_an_error_costs_most() -> None:
     rules = ruleset(
         candidate("linear", cost="1.0 * M"),
