@@ -30,6 +30,8 @@ class ClauseQuestions:
     whole: list[Finding] = field(factory=list)
     dead: set[str] = field(factory=set)
     """Candidates that no request can satisfy."""
+    doubtful: set[str] = field(factory=set)
+    """Candidates of which that is not decided, and said."""
     alone: list[tuple[Candidate, Clause]] = field(factory=list)
     """Clauses that are never true, each with its candidate: in a family one member's may be."""
 
@@ -41,10 +43,11 @@ class ClauseQuestions:
     def _candidate(self, space: Space, candidate: Candidate) -> None:
         gates = [gate for gate in space.entrants[candidate.name] if gate.kind != "deny"]
         written = [gate for gate in gates if gate.kind in ("requires", "available") and gate.clause is not None]
-        never = False
+        never = doubtful = False
         for gate in written:
             verdict = self.asker.never(space, [*space.legal, gate.term])
             self._note(self.never, candidate, gate.clause, verdict)
+            doubtful = doubtful or verdict is None
             if verdict and gate.clause is not None:
                 never = True
                 self.alone.append((candidate, gate.clause))
@@ -54,8 +57,10 @@ class ClauseQuestions:
         if whole and not never:
             self._whole(space, candidate, gates)
         elif whole is None:
+            self.doubtful.add(candidate.name)
+        if whole is None and not doubtful:
             self.whole.append(NOT_DECIDED.at(candidate.name_span, f"whether the conditions of {candidate.name} can hold together is not decided"))
-        if not whole:
+        if whole is False:
             self._implied(space, candidate, written)
             self._avoid(space, candidate)
 

@@ -45,7 +45,7 @@ def _findings(ruleset: Ruleset, machine: Machine | None, asker: Asker, passes: P
     yield from clauses.findings(Counter(clause.span for each in ruleset.candidates.values() for clause in (*each.requires, *each.available, *each.avoid)))
     rules = RuleQuestions(asker)
     for space in proofs:
-        yield from never_wins(space, asker, clauses.dead)
+        yield from never_wins(space, asker, clauses.dead | clauses.doubtful)
         rules.look(space)
     yield from rules.findings(ruleset)
     for space in shows:

@@ -98,12 +98,16 @@ class RuleQuestions:
                                 yield name, [when, disjunction(rivals)], []
 
     def _refused(self, space: Space, contest: Contest, rule: Rule) -> Iterator[Found]:
-        """Yield points where a force has nobody to force though its condition holds: an error where there was a decision."""
+        """Yield points where a force has nobody to force though its condition holds: an error where there was a decision.
+
+        Requests that require a promise are left out: that nobody keeps it is no fault of the rule.
+        """
         here = {candidate.name for candidate in space.candidates}
         forced = [action.candidates & here for action in rule.actions if action.kind == "force"]
         names = frozenset[str]().union(*forced) if forced else frozenset()
         if names:
-            yield self.asker.ask(space, [*space.legal, space.when(rule)], [contest.gates(name) for name in sorted(names)])
+            universe = {key: (False,) if key.startswith("require:") else values for key, values in space.names.wide.items()}
+            yield self.asker.ask(space, [*space.legal, space.when(rule)], [contest.gates(name) for name in sorted(names)], universe=universe)
 
     def _differs(self, space: Space, contest: Contest, point: Point) -> bool:
         after = space.decide(point)

@@ -28,7 +28,7 @@ UNKNOWN = Code(
     severity="warning",
 )
 
-SOLVER = frozenset({"TSR501", "TSR502", "TSR503", "TSR504", "TSR505", "TSR506", "TSR510", "TSR512"})
+SOLVER = frozenset({"TSR501", "TSR502", "TSR503", "TSR504", "TSR505", "TSR506", "TSR510", "TSR512", "TSR590"})
 """Codes that only ``tsr check`` finds: to ``tsr lint`` their suppressions are neither unknown nor unused."""
 ELSEWHERE = frozenset({"TSR190"})
 """Codes that need more than the files (a team's schema)."""

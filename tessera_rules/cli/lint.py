@@ -154,9 +154,11 @@ def _wanted(code: str, chosen: Sequence[str], hidden: Sequence[str]) -> bool:
 
 
 def _explain(code: str, json: bool, streams: Streams) -> int:
+    import tessera_rules.analyze.codes  # declares what `tsr check` finds
     import tessera_rules.report.schema  # declares TSR190
     from tessera_rules.report.pages import page
 
+    assert tessera_rules.analyze.codes
     assert tessera_rules.report.schema
     if code.upper() not in CODES:
         raise UsageError(f"there is no code '{code}'", hint=did_you_mean(code.upper(), sorted(CODES), "code"))

@@ -10,7 +10,9 @@ from pathlib import Path
 from tessera_rules.diagnostic import CODES, Code
 from tessera_rules.resources import resource
 
-_GOLDEN = ("tests", "golden", "lint")
+_GOLDEN = ("tests", "golden")
+_FOUND_BY = ("lint", "check")
+"""Folders of golden files: those that ``tsr lint`` finds, and those that need ``tsr check``."""
 _SEVERITIES = {"error": "an error", "warning": "a warning", "note": "a note, which never fails a run"}
 _MOST = 3000
 _SETTING = ("tessera ", "op ", "target ")
@@ -55,7 +57,8 @@ Pieces = list[tuple[str, list[str]]]
 
 def _example(code: str, name: str) -> Pieces:
     """Return a golden file, or a folder of them, as declarations; nothing where there is none or it is no text to show."""
-    base = resource("rules").parent.joinpath(*_GOLDEN, code)
+    folders = [resource("rules").parent.joinpath(*_GOLDEN, kind, code) for kind in _FOUND_BY]
+    base = next((folder for folder in folders if folder.is_dir()), folders[0])
     one = base / f"{name}.tsr"
     paths = [one] if one.is_file() else sorted((base / name).glob("*.tsr"))
     try:
@@ -93,10 +96,12 @@ def _shown(files: Pieces, shared: set[str]) -> str:
 
 
 def _main(words: list[str]) -> None:
+    import tessera_rules.analyze.codes
     import tessera_rules.report.schema
     from tessera_rules.check.driver import all_checks
 
     assert tessera_rules.report.schema.DEMAND.code in CODES
+    assert tessera_rules.analyze.codes.GAP.code in CODES
     all_checks()
     write_pages(Path(words[0]))
 

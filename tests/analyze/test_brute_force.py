@@ -69,7 +69,9 @@ def held(text: str, asker: Asker) -> None:
     whole = named(findings, "TSR501") & set(ruleset.candidates)
     assert whole <= never
     # a clause that is never true by itself has its finding there; its candidate never serves either
-    by_clause = {name for name, each in ruleset.candidates.items() for clause in (*each.requires, *each.available) if _at(findings, "TSR501", clause.span.start)}
+    by_clause = {
+        name for name, each in ruleset.candidates.items() for clause in (*each.requires, *each.available) if _at(findings, "TSR501", clause.span.start)
+    }
     assert by_clause <= never
     assert never - whole - by_clause <= open_questions
     winners = {answer.tag for answer in found.values()}
