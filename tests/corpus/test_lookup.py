@@ -14,7 +14,7 @@ from tessera_rules.arbiter.decision import Decision, Verdict
 from tessera_rules.arbiter.request import bind_words
 from tessera_rules.arbiter.situation import Proved
 from tessera_rules.corpus.key import key_of
-from tessera_rules.corpus.lookup import MAX_AGE_SECONDS, Corpus, narrowest
+from tessera_rules.corpus.lookup import Corpus, narrowest
 from tessera_rules.corpus.record import Record
 from tessera_rules.corpus.store import Store
 from tessera_rules.machine.base import Machine
@@ -193,8 +193,8 @@ def test_P26_changed_rules_make_a_record_stale_and_comments_do_not(tmp_path: Pat
 
 def test_P26_a_record_has_its_time(tmp_path: Path, two: Ruleset) -> None:
     on = stage.machine()
-    assert decided(tmp_path, two, [stage.record(two, on, FAST, age=MAX_AGE_SECONDS - 60)]).criterion == "measured"
-    assert decided(tmp_path, two, [stage.record(two, on, FAST, age=MAX_AGE_SECONDS + 60)]).criterion == "tier"
+    assert decided(tmp_path, two, [stage.record(two, on, FAST, age=29.9 * 86400)]).criterion == "measured"
+    assert decided(tmp_path, two, [stage.record(two, on, FAST, age=30.1 * 86400)]).criterion == "tier"
 
 
 def test_P27_records_of_two_machines_lie_side_by_side_and_each_answers_at_home(tmp_path: Path, two: Ruleset) -> None:
