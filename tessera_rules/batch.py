@@ -126,7 +126,7 @@ class _Question:
         assert found.reasons is not None
         self._where_measured(found.winners)
         known = {reason: number for number, reason in enumerate(table)}
-        for place in np.flatnonzero(found.winners == UNDECIDED).tolist():
+        for place in np.flatnonzero(found.open & (found.winners != RAISES)).tolist():
             try:
                 decision = self.ask(place)
             except (ArbiterError, OperandError):

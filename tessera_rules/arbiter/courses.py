@@ -113,7 +113,7 @@ class _Builder:
             if value is UNKNOWN:
                 return None
             known[fact.key] = Const(fact.type, value)
-        return self.intern(substitute(rest, known))
+        return self.intern(_folded(substitute(rest, known)))
 
     def _open(self, text: str, span: Span | None) -> None:
         where = f" ({span.source.name}:{span.line})" if span else ""
@@ -276,6 +276,26 @@ class _Builder:
                 if term is None and clause is not None:
                     self._open(f"rule {rule.name}: {clause.text}", clause.span)
                 yield Choice(kind, number, term, sum(1 << places[name] for name in here), sum(1 << places[name] for name in over))
+
+
+def _folded(term: Term) -> Term:
+    """Return a term whose constant parts are computed; one that has no answer is `MISSING`, an error where it is met.
+
+    Partial evaluation leaves what stands behind an error as it was.
+    """
+    if not isinstance(term, Apply):
+        return term
+    args = tuple([_folded(arg) for arg in term.args])
+    if all(isinstance(arg, Const) for arg in args):
+        try:
+            return Const(term.type, evaluate(Apply(term.type, term.op, args), _no_facts))
+        except ClauseError:
+            return MISSING
+    return term if all(new is old for new, old in zip(args, term.args, strict=True)) else Apply(term.type, term.op, args, term.span)
+
+
+def _no_facts(key: str) -> Any:
+    raise ClauseError(f"{key} has no value")
 
 
 def _holds(term: Term | None) -> bool:

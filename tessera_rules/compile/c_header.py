@@ -74,6 +74,7 @@ class _Header:
             f" * {self.prefix}_winner(sizes) answers with the place of a candidate in {self.prefix}_name(), or one of the negative codes below.",
             f" * {self.prefix}_reasons(sizes, why) does the same, and says of each candidate why it came out so: why[] has {len(self.course.lanes)} places,",
             f" * numbered as {self.prefix}_reason() has them.",
+            *([" * Where something is not known, a reason may be a later one of several."] if names.open else []),
             *(f" * not known here, so that the answer is UNDECIDED where it is met: {comment(said)}" for said in names.open),
             " */",
             f"#ifndef {upper}",
@@ -218,6 +219,7 @@ class _Functions:
     def _function(self, head: str, terms: Terms, body: list[str], *, local: Sequence[str] = ()) -> None:
         unused = [f"    (void)d_{dim.name};" for dim in self.course.dims]
         declared = [f"    {kind} t{place} = 0;" for place, kind in enumerate(terms.temporaries)]
+        unused += [f"    (void)t{place};" for place in range(len(terms.temporaries))]
         self.names.needs_sqrt = self.names.needs_sqrt or terms.needs_sqrt
         self.names.functions.append("\n".join([f"static inline int {head} {{", *local, *declared, *unused, *body, "}", ""]))
 

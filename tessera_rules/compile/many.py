@@ -44,10 +44,14 @@ MAX_PATTERN_BITS = 16
 
 @frozen(eq=False)
 class Found:
-    """The winners (an index, or `REFERENCE`, `UNDECIDED`, `RAISES`) and, where asked, the reasons, a row for each lane."""
+    """The winners (an index, or `REFERENCE`, `UNDECIDED`, `RAISES`) and, where asked, the reasons, a row for each lane.
+
+    ``open`` marks the requests that hang on more than sizes: of these the reasons may be others.
+    """
 
     winners: Array
     reasons: Array | None
+    open: Array
     exact_elements: int
 
 
@@ -55,6 +59,7 @@ def decide_columns(course: Course, columns: Mapping[str, Any], length: int, *, r
     """Decide for columns of sizes by dimension: one-dimensional arrays of a length, or one size for all."""
     winners = np.full(length, REFERENCE, np.int16)
     why = np.zeros((len(course.lanes), length), np.int16) if reasons else None
+    opened = np.zeros(length, bool)
     exact = 0
     for start in range(0, length, BLOCK):
         stop = min(start + BLOCK, length)
@@ -62,9 +67,10 @@ def decide_columns(course: Course, columns: Mapping[str, Any], length: int, *, r
         block = _Block(course, Batch(values), stop - start, None if why is None else why[:, start:stop])
         with np.errstate(all="ignore"):
             winners[start:stop] = block.decide()
+        opened[start:stop] = block.open
         exact += block.batch.exact_elements
     winners[winners == EMPTY] = REFERENCE
-    return Found(winners, why, exact)
+    return Found(winners, why, opened, exact)
 
 
 def _not(mask: Mask) -> Mask:
@@ -104,7 +110,7 @@ class _Block:
             winners = self._first(_and(legal, _not(empty)))
         else:
             winners = self._ranked(legal, empty)
-        if self.open is not False:
+        if self.open is not False and self.course.forced != REFERENCE:
             winners[self._full(self.open)] = UNDECIDED
         if empty is not False:
             winners[self._full(empty)] = EMPTY
@@ -190,7 +196,8 @@ class _Block:
             alive = _and(alive, stays)
         if alive is not False and not _some(alive):
             alive = False
-        return alive, _and(alive, opened)
+        # a candidate that is out all the same may be so for an earlier reason, which what is open hides
+        return alive, opened if self.why is not None else _and(alive, opened)
 
     def _say(self, place: int, where: Mask, reason: int) -> None:
         if self.why is not None and where is not False:
@@ -230,28 +237,27 @@ class _Block:
                 self.open = either(self.open, opened)
         winners = np.full(self.length, REFERENCE, np.int16)
         if course.forced is not None:
-            self._forced(alive, winners, legal)
+            self._forced(alive, winners, _not(empty))
         else:
-            self._race(alive, winners)
+            self._race(alive, winners, _not(empty))
         if self.why is not None and empty is not False:
             for place, races in enumerate(alive):
                 self._say(place, _and(races, empty), OUTRANKED["empty"])
         return winners
 
-    def _forced(self, alive: list[Mask], winners: Array, legal: Mask) -> None:
+    def _forced(self, alive: list[Mask], winners: Array, full: Mask) -> None:
         forced = self.course.forced
         assert forced is not None
         for place, races in enumerate(alive):
             self._say(place, races, SELECTED["force"] if place == forced else OUTRANKED["force"])
         if forced == REFERENCE:
-            self.open = False
             return
         winners[:] = RAISES
         winners[self._full(alive[forced])] = forced
         if self.why is not None:
-            self.why[:, self._full(_not(alive[forced]))] = RAISES_REASON
+            self.why[:, self._full(_and(full, _not(alive[forced])))] = RAISES_REASON
 
-    def _race(self, alive: list[Mask], winners: Array) -> None:
+    def _race(self, alive: list[Mask], winners: Array, full: Mask) -> None:
         course = self.course
         left = list(alive)
         raises: Mask = False
@@ -284,15 +290,14 @@ class _Block:
             if mask is not False:
                 np.copyto(winners, place, where=mask)
                 if criterion is not None and self.why is not None:
-                    full = self._full(mask)
-                    self.why[place][full] = criterion[full]
+                    np.copyto(self.why[place], criterion, where=mask)
         if course.nobody_raises:
             raises = either(raises, nobody)
+        raises = _and(raises, full)  # nothing raises where the result is empty
         if raises is not False:
-            full = self._full(raises)
-            winners[full] = RAISES
+            winners[self._full(raises)] = RAISES
             if self.why is not None:
-                self.why[:, full] = RAISES_REASON
+                self.why[:, self._full(raises)] = RAISES_REASON
 
     def _holds(self, term: Term | None, about: Mask = True) -> Mask:
         """Return where a condition of the ranking holds; where it is open and matters the row is open."""

@@ -15,7 +15,7 @@ from tessera_rules.compile.fallible import may_fail
 from tessera_rules.compile.kinds import ClauseError
 from tessera_rules.compile.operators import STRICT, boolean
 from tessera_rules.model.request import UNKNOWN
-from tessera_rules.model.terms import Apply, Const, Fact, Term
+from tessera_rules.model.terms import Apply, Const, Fact, Term, facts
 from tessera_rules.model.types import BOOL
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {**STRICT, "contains": operators.contains, "in_range": operators.in_range}
@@ -53,7 +53,7 @@ def simplify(term: Term, lookup: Lookup, *, exact: bool = False) -> Term:
             return _in(term, lookup, exact)
         case "not":
             return negation(simplify(term.args[0], lookup, exact=exact))
-    if term.op in ("in_range", "contains") and not (exact and may_fail(term)):
+    if term.op in ("in_range", "contains") and not (exact and _can_fail(term, lookup)):
         value = evaluate(term, lookup)  # may be fixed with a part unknown
         if value is not UNKNOWN:
             return Const(term.type, value)
@@ -114,6 +114,19 @@ def _without_repeats(parts: list[Term]) -> list[Term]:
     return [part for part in parts if id(part) not in seen and not seen.add(id(part))]  # type: ignore[func-returns-value]
 
 
+def _can_fail(term: Term, lookup: Lookup) -> bool:
+    """Whether a condition can be an error: as far as its text tells, or because a fact in it is missing or of another type."""
+    return may_fail(term) or any(_is_missing(fact, lookup) for fact in facts(term))
+
+
+def _is_missing(fact: Fact, lookup: Lookup) -> bool:
+    try:
+        evaluate(fact, lookup)
+    except ClauseError:
+        return True
+    return False
+
+
 _OPPOSITE = {"eq": "ne", "ne": "eq"}
 _OPPOSITE_ORDER = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 
@@ -148,7 +161,7 @@ def _chain(term: Apply, lookup: Lookup, exact: bool) -> Term:
         if isinstance(part, Const):
             if part.value is not stop:
                 continue
-            if not (exact and any(map(may_fail, parts))):
+            if not (exact and any(_can_fail(each, lookup) for each in parts)):
                 return part
             return Apply(BOOL, term.op, (*_flat(term.op, parts), part), term.span)
         parts.append(part)
@@ -167,7 +180,7 @@ def _if(term: Apply, lookup: Lookup, exact: bool) -> Term:
             continue
     one, two = branches
     if isinstance(one, Const) and isinstance(two, Const):
-        if type(one.value) is type(two.value) and one.value == two.value and not (exact and may_fail(condition)):
+        if type(one.value) is type(two.value) and one.value == two.value and not (exact and _can_fail(condition, lookup)):
             return one
         if one.value is True and two.value is False:
             return condition
@@ -177,7 +190,7 @@ def _if(term: Apply, lookup: Lookup, exact: bool) -> Term:
 
 
 def _in(term: Apply, lookup: Lookup, exact: bool) -> Term:
-    if not (exact and may_fail(term)):
+    if not (exact and _can_fail(term, lookup)):
         value = evaluate(term, lookup)
         if value is not UNKNOWN:
             return Const(BOOL, value)
@@ -189,7 +202,7 @@ def _in(term: Apply, lookup: Lookup, exact: bool) -> Term:
             if isinstance(x, Const) and isinstance(item, Const):
                 if not STRICT["eq"](x.value, item.value):
                     continue
-                if not any(map(may_fail, items)):
+                if not any(_can_fail(each, lookup) for each in items):
                     return TRUE
                 items.append(item)
                 break
