@@ -19,16 +19,20 @@ from tessera_rules.model.show import show
 from tessera_rules.model.values import Candidate, Clause, Op
 
 
+ALLOCATED = 16
+"""Bytes: the alignment that every allocator gives."""
+
+
 def request_key(request: Request, candidate: Candidate) -> tuple[Any, ...]:
     """Return what a proof at one shape holds for: op, target, device, dtype, attributes, sizes, who is given, layouts, threads.
 
-    Of an alignment it holds what a kernel can tell apart: all of it where a clause reads it, else whether it is less than a
-    cache line, since an address that differs from call to call would mean a proof at every call.
+    Of an alignment it holds all where a clause reads it, else whether it is less than what allocators give (16 bytes), since an
+    address that differs from call to call would mean a proof at every call; operands off by one element are probed anyway.
     """
     reads = {key for clause in (*candidate.requires, *candidate.implied) for key in clause.reads}
     layouts = tuple(
         sorted(
-            (name, it.align if f"align:{name}" in reads else min(it.align or DEFAULT_ALIGN, DEFAULT_ALIGN), it.strides or (), it.dtype or "")
+            (name, it.align if f"align:{name}" in reads else min(it.align or DEFAULT_ALIGN, ALLOCATED), it.strides or (), it.dtype or "")
             for name, it in request.layouts.items()
         )
     )

@@ -14,10 +14,8 @@ from tessera_rules.model.request import Request
 from tessera_rules.model.values import Ruleset
 from tessera_rules.oracle.keys import about, shape_key, structure_key
 from tessera_rules.oracle.proof import Proof
-from tessera_rules.oracle.prove import Subject, prove, prove_on
+from tessera_rules.oracle.prove import IN_HAND, Subject, prove, prove_on
 from tessera_rules.oracle.store import ProofStore, Record, finite, now
-
-IN_HAND = "the operands in hand"
 
 
 @define(eq=False)
@@ -65,9 +63,9 @@ class Ledger:
                 proof = prove_on(subject, request, operands)
             else:
                 proof = prove(subject, request, operands, progress=progress)
-                if proof.probe != IN_HAND:
+                if not _in_hand(proof):
                     self._keep(key, bound, request, proof, shaped=False)
-            if structure is not None or proof.probe == IN_HAND or proof.outcome == "verified":
+            if structure is not None or _in_hand(proof) or proof.outcome == "verified":
                 self._keep(shape_key(key, request, bound.candidate), bound, request, proof, shaped=True)
             return proof
 
@@ -94,3 +92,8 @@ class Ledger:
     def _lock_of(self, key: str) -> threading.RLock:
         with self._lock:
             return self._locks.setdefault(key, threading.RLock())
+
+
+def _in_hand(proof: Proof) -> bool:
+    """Whether the request in hand decided, which says nothing of other shapes."""
+    return proof.probe is not None and proof.probe.endswith(IN_HAND)

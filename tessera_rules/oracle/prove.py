@@ -21,6 +21,7 @@ from tessera_rules.errors import OperandError, TesseraError
 from tessera_rules.machine.base import Machine
 from tessera_rules.model.request import Request
 from tessera_rules.model.values import PythonBinding, Ruleset
+from tessera_rules.oracle import freivalds
 from tessera_rules.oracle.calls import Caller, codes_of
 from tessera_rules.oracle.examine import Examiner, Refuted
 from tessera_rules.oracle.families import Family
@@ -31,7 +32,8 @@ from tessera_rules.oracle.promises import hold_batch_invariant, hold_determinist
 from tessera_rules.oracle.proof import Proof
 from tessera_rules.oracle.variants import ELEMENTS, Admission, elements, variants
 
-USUAL = ("normal", "small", "the operands in hand")
+IN_HAND = "the operands in hand"
+USUAL = ("normal", "small", IN_HAND)
 WIDER = 8.0
 """A stated budget that is this many times the largest error seen is worth a note."""
 
@@ -93,7 +95,7 @@ def _examined(subject: Subject, request: Request, in_child: bool | None, seed: i
         except TesseraError as problem:  # the rules or the reference leave no way to prove anything
             return Proof("mistrusted", problem.message, probes=examiner.probes)
         worst = examiner.worst
-        if not examiner.seen:
+        if not examiner.seen and not examiner.finite:
             first = next(iter(examiner.notes), "no request that it admits could be made")
             return Proof("declined", f"it ran on no probe: {first}", probes=examiner.probes)
         return Proof(
@@ -122,8 +124,11 @@ def _watched(bound: Bound, request: Request) -> tuple[Any, ...]:
 def _in_hand(examiner: Examiner, request: Request, operands: Mapping[str, Any]) -> None:
     from tessera_rules.bind.arrays import as_numpy
 
+    if freivalds.applies(examiner, request):
+        freivalds.check(examiner, request, Family.of(request.op), IN_HAND)
+        return
     examiner.call.in_hand = True
-    examiner.operands(request, {name: as_numpy(x, name) for name, x in operands.items()}, "the operands in hand", in_hand=True)
+    examiner.operands(request, {name: as_numpy(x, name) for name, x in operands.items()}, IN_HAND, in_hand=True)
     examiner.call.in_hand = False
 
 

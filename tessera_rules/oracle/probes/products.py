@@ -57,7 +57,7 @@ def is_power_of_two(x: float) -> bool:
     >>> is_power_of_two(-0.5), is_power_of_two(3.0), is_power_of_two(0.0)
     (True, False, False)
     """
-    return x != 0 and bool(np.isfinite(x)) and abs(np.frexp(x)[0]) == 0.5
+    return bool(x != 0 and np.isfinite(x) and abs(np.frexp(x)[0]) == 0.5)
 
 
 def bounded(asked: Asked, left: str, *right: str, special: bool = True) -> Iterator[Draft]:
