@@ -8,14 +8,12 @@ hung on. Whatever was not met before goes the long way, through `dispatch`, and 
 
 from __future__ import annotations
 
-import ast
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from tessera_rules.arbiter.decide import decide
 from tessera_rules.arbiter.decision import Decision
@@ -31,24 +29,17 @@ from tessera_rules.bind.operands import bind_operands
 from tessera_rules.bind.outcome import KernelFailed, Unbound
 from tessera_rules.bind.packed import PackedBound, with_constants
 from tessera_rules.bind.ready import Ready, make_ready
-from tessera_rules.compile.python import function
 from tessera_rules.declined import Declined
 from tessera_rules.dispatch import Proofs, Served, dispatch
 from tessera_rules.errors import OperandError
 from tessera_rules.forced import environment_force
-from tessera_rules.log import Dispatch, Log
+from tessera_rules.log import Log
 from tessera_rules.machine.base import Machine
 from tessera_rules.machine.epoch import EPOCH, LOG, environment, unchanged, variable, variables
 from tessera_rules.model.request import MAX_ALIGN, Request
-from tessera_rules.model.terms import Term, reads
-from tessera_rules.model.values import Candidate, NativeBinding, Op, Ruleset
+from tessera_rules.model.values import Op, Ruleset
 from tessera_rules.nearest import did_you_mean
-
-REMEMBERED = 1 << 16
-"""Decisions that one prepared request remembers, and calls; past that it begins anew."""
-CACHE_LINE = 64
-"""Bytes: alignment beyond it is told apart only where somebody reads it (as in the key of a proof)."""
-_SIGHT = attrgetter("__class__", "shape", "strides", "dtype")
+from tessera_rules.remembered import CACHE_LINE, LEVELS, SIGHT, Entry, State, finder, hangs_on
 
 
 @define(eq=False)
@@ -70,48 +61,6 @@ class Choice:
         return self.decision.explain()
 
 
-@frozen(eq=False)
-class _Entry:
-    """A call that was served before: how it is made now, and what is told of it."""
-
-    call: Ready
-    served: Served
-    count: Callable[[], int]
-    append: Callable[[Dispatch], None]
-    noted: Dispatch
-
-
-@define(eq=False)
-class _State:
-    """What is remembered in one epoch. A thread that holds an old one adds to that one, which nobody reads any more."""
-
-    mark: object
-    environment: tuple[Any, Any, Any]
-    watched: tuple[tuple[Any, Any], ...]
-    force: str | None
-    mask: int
-    choices: dict[Any, Choice] = field(factory=dict)
-    sights: dict[Any, Choice] = field(factory=dict)
-    calls: dict[Any, Callable[..., tuple[_Entry | None, tuple[int, ...]]]] = field(factory=dict)
-    entries: dict[Any, dict[tuple[int, ...], _Entry]] = field(factory=dict)
-    by_sizes: Structure | None = None
-    by_operands: dict[Any, Structure] = field(factory=dict)
-
-    @property
-    def holds(self) -> bool:
-        """Whether it is still what is to be gone by."""
-        return self.mark is EPOCH.mark and environment() == self.environment and (not self.watched or unchanged(self.watched))
-
-    def room(self, memory: dict[Any, Any]) -> None:
-        """See that a memory does not grow without end."""
-        if len(memory) >= REMEMBERED:
-            memory.clear()
-
-
-_LEVELS = {mask: tuple(min(low & -low, mask + 1) if low else mask + 1 for low in range(mask + 1)) for mask in (CACHE_LINE - 1, MAX_ALIGN - 1)}
-"""From the low bits of an address to its alignment."""
-
-
 @define(eq=False)
 class Prepared:
     """An op on a target with its structure fixed. Safe to use from many threads at once.
@@ -131,7 +80,7 @@ class Prepared:
     assume: frozenset[str] | None = frozenset()
     constants: Mapping[str, Any] = field(factory=dict, repr=False)
     _dressed: dict[int, tuple[Bound, Bound | Unbound]] = field(factory=dict, init=False, repr=False)
-    _state: _State = field(init=False, repr=False)
+    _state: State = field(init=False, repr=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -204,7 +153,7 @@ class Prepared:
         state = self._state
         if state.holds:
             try:
-                key: Any = tuple(map(_SIGHT, operands))
+                key: Any = tuple(map(SIGHT, operands))
                 if state.mask != CACHE_LINE - 1:
                     key = (key, *self._levels(state, operands))
                 found = state.sights.get(key)
@@ -214,9 +163,9 @@ class Prepared:
                 return found
         return self._sighted(operands)
 
-    def _levels(self, state: _State, operands: Sequence[Any]) -> tuple[int, ...]:
+    def _levels(self, state: State, operands: Sequence[Any]) -> tuple[int, ...]:
         """Return the alignments of arrays. Raises `TypeError` for what is no plain array."""
-        mask, levels = state.mask, _LEVELS[state.mask]
+        mask, levels = state.mask, LEVELS[state.mask]
         if any(type(x) is not np.ndarray for x in operands):
             raise TypeError
         return tuple([levels[address_of(x) & mask] for x in operands])
@@ -236,7 +185,7 @@ class Prepared:
             tag = None if values is None else structure.winner(*values)
         choice = self._asked(request) if tag is None else Choice(None if tag == "reference" else tag, tag, self, request)
         if all(type(x) is np.ndarray for x in operands):
-            key: Any = tuple(map(_SIGHT, operands))
+            key: Any = tuple(map(SIGHT, operands))
             state.room(state.sights)
             state.sights[key if state.mask == CACHE_LINE - 1 else (key, *self._levels(state, operands))] = choice
         return choice
@@ -247,14 +196,14 @@ class Prepared:
         box = self.proofs.corpus.box(self.ruleset, self.op.name, target)
         return box is not None and all(low <= dims[name] <= high for name, (low, high) in box.items() if name in dims)
 
-    def _structure(self, state: _State) -> Structure:
+    def _structure(self, state: State) -> Structure:
         found = state.by_sizes
         if found is None:
             request = self.request
             found = state.by_sizes = settle(Situation(self.ruleset, request, self.machine, self.assume, proofs=self._unproved), of_dims)
         return found
 
-    def _operand_structure(self, state: _State, request: Request) -> Structure:
+    def _operand_structure(self, state: State, request: Request) -> Structure:
         """Return the structure of operands; their own dtypes, where the op leaves a choice, are part of it."""
         own = {name: evolve(layout, align=None, strides=None) for name, layout in request.layouts.items() if layout.dtype is not None}
         key = (request.dtype, request.given, request.target, request.device, tuple(sorted((name, layout.dtype or "") for name, layout in own.items())))
@@ -293,7 +242,7 @@ class Prepared:
             return self.traced(*operands, out=out, **named)[0]
         if out is None and not named and state.mark is EPOCH.mark and environment() == state.environment and (not state.watched or unchanged(state.watched)):
             try:
-                find = state.calls.get(tuple(map(_SIGHT, operands)))
+                find = state.calls.get(tuple(map(SIGHT, operands)))
             except (AttributeError, TypeError):
                 find = None
             if find is not None:
@@ -320,7 +269,7 @@ class Prepared:
             operands, named = self._in_order(operands, named)
         if out is None and not named and state.holds:
             try:
-                find = state.calls.get(tuple(map(_SIGHT, operands)))
+                find = state.calls.get(tuple(map(SIGHT, operands)))
             except (AttributeError, TypeError):
                 find = None
             entry, addresses = (None, ()) if find is None else find(*operands)
@@ -337,7 +286,7 @@ class Prepared:
                 return result, entry.served.execution
         return self._dispatched(operands, named, out)
 
-    def _again(self, operands: tuple[Any, ...], entry: _Entry, problem: Declined | KernelFailed | OperandError) -> tuple[Any, Execution]:
+    def _again(self, operands: tuple[Any, ...], entry: Entry, problem: Declined | KernelFailed | OperandError) -> tuple[Any, Execution]:
         """Go the long way after all: a kernel did not deliver this time, or an operand is none of its."""
         self._state.calls.clear()
         return self._dispatched(operands, {}, None, None if isinstance(problem, OperandError) else (entry.served, problem))
@@ -410,7 +359,7 @@ class Prepared:
         self.log.record(execution.decision.request, execution)
         return result, execution
 
-    def _remember(self, state: _State, operands: tuple[Any, ...], it: Served) -> None:
+    def _remember(self, state: State, operands: tuple[Any, ...], it: Served) -> None:
         names = tuple(self.op.operands)[: len(operands)]
         request = it.fitted.request
         assert request.threads is not None
@@ -422,17 +371,17 @@ class Prepared:
         if isinstance(it.bound, PackedBound):
             ready = _checked(it.bound, ready)
         tally = self.log.tally(self.op.name, request.target, it.execution.tag)
-        entry = _Entry(ready, it, tally.count, tally.append, self.log.noted(request, it.execution))
-        key = tuple(map(_SIGHT, operands))
+        entry = Entry(ready, it, tally.count, tally.append, self.log.noted(request, it.execution))
+        key = tuple(map(SIGHT, operands))
         with self._lock:
             state.room(state.calls)
             entries = {**state.entries.get(key, {}), self._levels(state, operands): entry}
             state.entries[key] = entries
-            state.calls[key] = _finder(len(operands), state.mask, entries)
+            state.calls[key] = finder(len(operands), state.mask, entries)
 
     # ---- what it hangs on ----------------------------------------------------------------------------------------------
 
-    def _fresh(self) -> _State:
+    def _fresh(self) -> State:
         """Return the state of this epoch."""
         state = self._state
         if not state.holds:
@@ -444,10 +393,10 @@ class Prepared:
                 state = self._state
         return state
 
-    def _new_state(self) -> _State:
+    def _new_state(self) -> State:
         mark, there = EPOCH.mark, environment()
-        names, aligned = _hangs_on(self.ruleset, self.op.name, self.target)
-        return _State(mark, there, variables(names), self._forced(), (MAX_ALIGN if aligned else CACHE_LINE) - 1)
+        names, aligned = hangs_on(self.ruleset, self.op.name, self.target)
+        return State(mark, there, variables(names), self._forced(), (MAX_ALIGN if aligned else CACHE_LINE) - 1)
 
     def _forced(self) -> str | None:
         if self.force is not None or self.target is None:
@@ -463,70 +412,6 @@ def _checked(bound: PackedBound, ready: Ready) -> Ready:
         return ready(operands, addresses)
 
     return call
-
-
-def _finder(count: int, mask: int, entries: Mapping[tuple[int, ...], _Entry]) -> Callable[..., tuple[_Entry | None, tuple[int, ...]]]:
-    """Return what finds the entry for arrays of one shape and layout, by how far their addresses are aligned, and gives the addresses.
-
-    ``entries`` is not changed any more: the next alignment that is met makes another finder.
-    """
-    read: list[ast.stmt] = []
-    for index in range(count):
-        address = ast.Call(ast.Name("address_of", ast.Load()), [ast.Name(f"x{index}", ast.Load())], [])
-        read.append(ast.Assign([ast.Name(f"a{index}", ast.Store())], address, lineno=0))
-    addresses: list[ast.expr] = [ast.Name(f"a{index}", ast.Load()) for index in range(count)]
-    low = [ast.BinOp(each, ast.BitAnd(), ast.Constant(mask)) for each in addresses]
-    levels: list[ast.expr] = [ast.Subscript(ast.Name("levels", ast.Load()), each, ast.Load()) for each in low]
-    found = ast.Call(ast.Name("get", ast.Load()), [ast.Tuple(levels, ast.Load())], [])
-    body = [*read, ast.Return(ast.Tuple([found, ast.Tuple(addresses, ast.Load())], ast.Load()))]
-    return function("find", [f"x{index}" for index in range(count)], body, {"address_of": address_of, "levels": _LEVELS[mask], "get": entries.get})
-
-
-def _hangs_on(ruleset: Ruleset, op: str, target: str | None) -> tuple[Collection[str], bool]:
-    """Return the environment variables that clauses about an op read, and whether one reads an alignment."""
-    ops = _with_used(ruleset, op)
-    keys = frozenset[str]()
-    for (of, on), candidates in ruleset.registered.items():
-        if of in ops and target in (None, on):
-            keys = keys.union(*(reads(term) for candidate in candidates for term in _terms(candidate)))
-    for rule in ruleset.rules:
-        keys = keys.union(*(clause.reads for (of, on), clause in rule.conditions.items() if of in ops and target in (None, on)))
-    names = {key.removeprefix("probe:env:") for key in keys if key.startswith("probe:env:")}
-    return names, any(key.startswith("align:") for key in keys)
-
-
-def _with_used(ruleset: Ruleset, op: str) -> set[str]:
-    """Return an op and all whose winners its candidates run."""
-    found, pending = {op}, [op]
-    while pending:
-        of = pending.pop()
-        used = {each.op for candidate in ruleset.candidates.values() if candidate.op == of for each in candidate.uses}
-        pending += used - found
-        found |= used
-    return found
-
-
-def _terms(candidate: Candidate) -> list[Term]:
-    clauses = [*candidate.requires, *candidate.implied, *candidate.available, *candidate.avoid]
-    if candidate.guard is not None:
-        clauses += candidate.guard.clauses
-    found = [clause.term for clause in clauses] + [term for term in (candidate.cost, candidate.workspace) if term is not None]
-    for used in candidate.uses:
-        found += [*used.dims.values(), *used.attrs.values()]
-    if isinstance(candidate.bind, NativeBinding):
-        found += [argument.value for argument in candidate.bind.arguments if argument.value is not None]
-    return found
-
-
-def exactly(value: Any) -> Any:
-    """Return what is equal for attribute values that are the same, type and sign of zero included. Raises `TypeError` for what has no hash.
-
-    >>> exactly(1) == exactly(True), exactly(0.0) == exactly(-0.0), exactly(["relu"]) == exactly(["relu"])
-    (False, False, True)
-    """
-    if isinstance(value, list | tuple):
-        return (type(value), *map(exactly, value))
-    return (type(value), value) if value or not isinstance(value, float) else (float, str(value))
 
 
 def make_prepared(

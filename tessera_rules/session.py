@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from attrs import define, field
 
 from tessera_rules.arbiter.decide import decide
@@ -19,6 +20,7 @@ from tessera_rules.arbiter.decision import Decision
 from tessera_rules.arbiter.execution import Execution
 from tessera_rules.arbiter.request import bind_words
 from tessera_rules.arbiter.situation import Proved
+from tessera_rules.arbiter.words import names_of
 from tessera_rules.batch import Decisions, decide_many
 from tessera_rules.bind.bindings import this_machine
 from tessera_rules.corpus.lookup import Corpus
@@ -32,7 +34,8 @@ from tessera_rules.machine.stated import parse_machine, read_machine
 from tessera_rules.model.load import Loaded
 from tessera_rules.model.load import load as load_rules
 from tessera_rules.model.values import Ruleset
-from tessera_rules.prepare import Prepared, exactly, make_prepared
+from tessera_rules.prepare import Prepared, make_prepared
+from tessera_rules.remembered import exactly
 from tessera_rules.resources import rules_folder
 
 KEPT_READY = 1024
@@ -176,10 +179,12 @@ class Arbiter:
         ``verify`` overrides the policy (``first_use``, ``always``, ``never``); ``progress`` hears what takes its time.
         Raises `OperandError` for operands that are none of the op, `ArbiterError` for a force that is refused, wrong or fails.
         """
-        if isinstance(out, str) and op in self.ruleset.ops and "out" in self.ruleset.ops[op].attrs:
+        is_dtype = isinstance(out, str | type | np.dtype) or type(out).__name__ == "dtype"  # of torch
+        if is_dtype and op in self.ruleset.ops and "out" in self.ruleset.ops[op].attrs:
             named, out = {**named, "out": out}, None  # an attribute of that name; an array is where the result goes
+        allow, require = (names_of(each) if isinstance(each, str) else tuple(each) for each in (allow, require))
         if progress is None:
-            found = self._ready_for(op, target, named, (force, verify, threads, device, tuple(allow), tuple(require)))
+            found = self._ready_for(op, target, named, (force, verify, threads, device, allow, require))
             if found is not None:
                 return found[0].traced(*operands, out=out, **found[1])
         where = target or self.only_target(op)
@@ -244,6 +249,8 @@ class Arbiter:
             if named:
                 operands = self.ruleset.ops[op].operands
                 attrs = {name: value for name, value in named.items() if name not in operands}
+                if any(name not in self.ruleset.ops[op].attrs for name in attrs):
+                    return None
                 given = {name: value for name, value in named.items() if name in operands}
                 key: Any = (op, target, rest, tuple([(name, exactly(value)) for name, value in attrs.items()]))
             else:
