@@ -473,9 +473,13 @@ class TermBuilder:
         definition = self.scope.predicates[name]
         node = definition.node
         if name in self.chain:
-            chain = " → ".join([*self.chain[self.chain.index(name) :], name])
+            circle = self.chain[self.chain.index(name) :]
+            # Whoever asks first, the circle is reported at the one that is declared first.
+            first = min(circle, key=lambda each: (self.scope.predicates[each].node.span.source.name, self.scope.predicates[each].node.span.start))
+            chain = " → ".join([*circle[circle.index(first) :], *circle[: circle.index(first)], first])
+            place = self.scope.predicates[first].node.name.span
             return self._wrong(
-                codes.RECURSION, node.name.span, f"predicate {name} needs itself: {chain}", "predicates are not recursive", (Related(span, "asked for here"),)
+                codes.RECURSION, place, f"predicate {first} needs itself: {chain}", "predicates are not recursive", (Related(span, "asked for here"),)
             )
         if len(arguments) != len(node.parameters):
             wanted = f"{len(node.parameters)} argument{'s' if len(node.parameters) != 1 else ''}"

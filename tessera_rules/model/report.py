@@ -7,7 +7,7 @@ from attrs import define, field
 from tessera_rules.diagnostic import Finding, sort_key
 from tessera_rules.model.causes import without_echoes
 
-ELSEWHERE = ("TSR202", "TSR203", "TSR204", "TSR308", "TSR322")
+ELSEWHERE = ("TSR201", "TSR202", "TSR203", "TSR204", "TSR210", "TSR308", "TSR322")
 """Codes of names that another file may declare."""
 
 

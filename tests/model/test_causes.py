@@ -97,3 +97,14 @@ def test_a_circle_of_predicates_is_found_though_nobody_asks_for_them() -> None:
     assert [code for code, _ in errors(text.replace("N % 16 == 0;", "q;"))] == ["TSR305"]
     assert errors(OPS + "predicate M = N == 1\npredicate p(q) = q == 1\npredicate q = p(M)\n") == []
     assert [code for code, _ in errors(OPS + "predicate p = not p\n")] == ["TSR305"]
+
+
+def test_D16_a_circle_that_is_asked_for_from_two_sides_is_one_mistake() -> None:
+    text = OPS.replace("N % 16 == 0;", "q; p; ") + "predicate p = q\npredicate q = p\n"
+    assert [code for code, _ in errors(text)] == ["TSR305"]
+
+
+@pytest.mark.parametrize("clause", ["tile", "fits(M, 16)"])
+def test_D16_what_a_missing_file_may_declare_is_not_missed(clause: str) -> None:
+    text = OPS.replace("tessera 1\n", 'tessera 1\nuse "predicates.tsr"\n').replace("N % 16 == 0;", f"{clause};")
+    assert [code for code, _ in errors(text)] == ["TSR302"]
