@@ -14,11 +14,11 @@ from tessera_rules.analyze.witness import spelled, witness
 from tessera_rules.arbiter.rank import TIER_RANK
 from tessera_rules.compile.domain import UNDECIDED
 from tessera_rules.compile.evaluate import truth
-from tessera_rules.compile.simplify import disjunction
+from tessera_rules.compile.simplify import conjunction, disjunction, negation
 from tessera_rules.diagnostic import Finding, Related
-from tessera_rules.model.terms import Apply, Term, reads
+from tessera_rules.model.terms import Apply, Const, Fact, Term, reads
 from tessera_rules.model.types import BOOL
-from tessera_rules.model.values import Candidate
+from tessera_rules.model.values import REQUIRED, Candidate
 
 MOST_COMBINATIONS = 64
 """Combinations of refusals that are looked at for one op on one target."""
@@ -42,17 +42,18 @@ class Near:
 def gaps(space: Space, asker: Asker) -> Iterator[Finding]:
     """Yield TSR505: for each reason that keeps the nearest candidate out the least request, first where everybody is available.
 
-    Every combination of first refusals is looked at once; combinations with one nearest reason make one finding.
+    Every combination of first refusals is looked at once. Combinations with one nearest reason make one finding, but for those
+    that other attributes or optional operands lead to.
     """
     place = space.candidates[-1]
-    told: set[object] = set()
+    told: dict[object, list[frozenset[str]]] = {}
     shown: set[str] = set()
     other_reasons: list[Term] = []
     named: list[Term] = []
     combinations = 0
     for assumed in (True, False):
         fails = [space.admitted(candidate.name, assumed=assumed) for candidate in space.candidates]
-        while combinations < MOST_COMBINATIONS and len(told) < MOST_GAPS:
+        while combinations < MOST_COMBINATIONS and len(shown) < MOST_GAPS:
             holds = [*space.legal, *other_reasons]
             found = asker.ask(space, holds, fails, universe=space.names.narrow)
             if found is UNDECIDED and named:
@@ -66,20 +67,38 @@ def gaps(space: Space, asker: Asker) -> Iterator[Finding]:
             combinations += 1
             other_reasons.append(disjunction([gate.term for gate in _first_refusals(space, found)]))
             near = _nearest(space, found)
-            if near.key in told:
+            known = told.setdefault(near.key, [])
+            if any(structure <= _structure(space, found) for structure in known):
                 continue
-            told.add(near.key)
             named.append(near.gate.term)
             serves_but_for = [gate.term for gate in space.entrants[near.candidate.name] if space.holds(gate.term, found)]
-            wanted = [*space.legal, *serves_but_for, Apply(BOOL, "not", (near.gate.term,))]
+            others = [negation(conjunction([_stated(space, key) for key in sorted(structure)])) for structure in known]
+            wanted = [*space.legal, *serves_but_for, *others, negation(near.gate.term)]
             least = asker.least(space, found, wanted, fails, space.names.narrow)
             point = next((each for each in (least, found) if _is_gap(space, each, assumed)), None)
             if point is None:
                 yield NOT_DECIDED.at(place.name_span, f"whether somebody serves {space.op.name} on {space.target} at {spelled(space, found)} is not decided")
-            elif spelled(space, point) not in shown:
-                shown.add(spelled(space, point))
-                told.add(_nearest(space, point).key)
-                yield _finding(space, point)
+            else:
+                known.append(_structure(space, point))
+                told.setdefault(_nearest(space, point).key, []).append(_structure(space, point))
+                if spelled(space, point) not in shown:
+                    shown.add(spelled(space, point))
+                    yield _finding(space, point)
+
+
+def _structure(space: Space, point: Point) -> frozenset[str]:
+    """Return the attributes that are not at their defaults, and the optional operands that are given."""
+    attrs = [f"attr:{name}" for name, attr in space.op.attrs.items() if attr.default is not REQUIRED and point[f"attr:{name}"] != attr.default]
+    return frozenset((*attrs, *(f"given:{each.name}" for each in space.op.operands.values() if each.optional and point[f"given:{each.name}"])))
+
+
+def _stated(space: Space, key: str) -> Term:
+    """Return the condition that an attribute is not at its default, or that an optional operand is given."""
+    kind, _, name = key.partition(":")
+    if kind == "given":
+        return Fact(BOOL, key, f"given({name})")
+    attr = space.op.attrs[name]
+    return Apply(BOOL, "ne", (Fact(attr.type, key, name), Const(attr.type, attr.default)))
 
 
 def _is_gap(space: Space, point: Point, assumed: bool) -> bool:
