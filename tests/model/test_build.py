@@ -225,3 +225,9 @@ def test_a_status_that_is_nearly_decline_is_a_slip(statuses: str, wanted: list[s
 def test_a_policy_has_no_name_to_be_called_by() -> None:
     loaded = built("policy { on_none error }\npolicy { on_none error }\n")
     assert [finding.message for finding in loaded.findings] == ["policy is declared twice"]
+
+
+def test_a_reason_outside_a_family_keeps_its_braces() -> None:
+    made = built(candidate('M == 1 because "a {tile} {{is}} full"'))
+    assert made.findings == ()
+    assert made.ruleset.candidates["c"].requires[0].because == "a {tile} {{is}} full"
