@@ -95,12 +95,8 @@ class Prepared:
         are not given it answers where they do not matter, with the tag ``undecided`` else.
         """
         state = self._state
-        if not named and state.mark is EPOCH.mark and environment() == state.environment and (not state.watched or unchanged(state.watched)):
-            found = state.choices.get(sizes)
-            if found is not None:
-                return found
-        elif not sizes and state.holds:
-            found = state.choices.get(tuple(named.items()))
+        if state.mark is EPOCH.mark and environment() == state.environment and (not state.watched or unchanged(state.watched)):
+            found = state.choices.get(sizes if not named else () if sizes else tuple(named.items()))
             if found is not None:
                 return found
         return self._decided(sizes, named)
