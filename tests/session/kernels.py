@@ -58,7 +58,7 @@ def declines_later(a: Array, b: Array) -> Any:
     memory = a
     while isinstance(memory.base, np.ndarray):
         memory = memory.base
-    return right(a, b) if memory.dtype == np.uint8 else tsr.Declined("out of workspace")
+    return (a.astype(np.float64) @ b.astype(np.float64)).astype(a.dtype) if memory.dtype == np.uint8 else tsr.Declined("out of workspace")
 
 
 def drops_tail(a: Array, b: Array) -> Array:
