@@ -96,7 +96,7 @@ class Prepared:
         """
         state = self._state
         if state.mark is EPOCH.mark and environment() == state.environment and (not state.watched or unchanged(state.watched)):
-            found = state.choices.get(sizes if not named else () if sizes else tuple(named.items()))
+            found = state.choices.get(sizes if not named else None if sizes else tuple(named.items()))
             if found is not None:
                 return found
         return self._decided(sizes, named)
