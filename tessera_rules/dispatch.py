@@ -13,7 +13,7 @@ from tessera_rules.arbiter.decide import decide
 from tessera_rules.arbiter.decision import Decision, Verdict
 from tessera_rules.arbiter.execution import Degraded, Execution
 from tessera_rules.arbiter.facts import RequestFacts
-from tessera_rules.arbiter.request import find_op
+from tessera_rules.arbiter.request import find_op, find_target
 from tessera_rules.arbiter.situation import Proved
 from tessera_rules.bind.arrays import as_kind, as_numpy, view
 from tessera_rules.bind.bindings import Bindings
@@ -123,6 +123,8 @@ def dispatch(
             f"op {op.name} comes from rules that nobody named ({op.span.source.name}), so that its reference does not run",
             hint="name them with --rules, or list their folder in TSR_TRUST",
         )
+    if target is not None:
+        target = find_target(ruleset, target, op)
     fitted = bind_operands(op, positional, named, None, target, threads=threads, allow=allow, require=require, device=device)
     fitted = evolve(fitted, request=evolve(fitted.request, threads=fitted.request.threads or machine.threads))
     if fitted.request.target not in ruleset.targets:

@@ -124,7 +124,7 @@ class _Reader:
         self.dtype = None if word is None else dtype_of(word, "dtype")
 
     def _allow(self, word: Any) -> None:
-        self.allow = frozenset(dtype_of(each, "allow") for each in names_of(word))
+        self.allow = allow_of(word)
 
     def _given(self, word: Any) -> None:
         names = names_of(word)
@@ -139,21 +139,13 @@ class _Reader:
         self.given = frozenset(names)
 
     def _require(self, word: Any) -> None:
-        names = names_of(word)
-        for name in names:
-            if name not in PROMISES:
-                raise OperandError(f"'{name}' is nothing that a candidate promises", hint=did_you_mean(name, PROMISES, "promise"))
-        self.require = frozenset(names)
+        self.require = require_of(word)
 
     def _threads(self, word: Any) -> None:
-        self.threads = value_of(word, INT, "threads")
-        if self.threads < 1:
-            raise OperandError(f"threads is {self.threads}, and at least one is needed")
+        self.threads = threads_of(word)
 
     def _device(self, word: Any) -> None:
-        self.device = value_of(word, INT, "device")
-        if self.device < 0:
-            raise OperandError(f"device is {self.device}, and devices are counted from 0")
+        self.device = device_of(word)
 
     def _layout(self, key: str, word: Any) -> None:
         name, _, part = key.partition(".")
@@ -215,6 +207,36 @@ class _Reader:
             elif dtype != layout.dtype:
                 raise OperandError(f"operand '{name}' of {self.op.name} is {layout.dtype}, where {said} is {dtype}: they have one dtype")
         return dtype
+
+
+def allow_of(word: Any) -> frozenset[str]:
+    """Return the dtypes that may stand in for a wider one. Raises `OperandError`."""
+    return frozenset(dtype_of(each, "allow") for each in names_of(word))
+
+
+def require_of(word: Any) -> frozenset[str]:
+    """Return the promises that a request asks for. Raises `OperandError`."""
+    names = names_of(word)
+    for name in names:
+        if name not in PROMISES:
+            raise OperandError(f"'{name}' is nothing that a candidate promises", hint=did_you_mean(name, PROMISES, "promise"))
+    return frozenset(names)
+
+
+def threads_of(word: Any) -> int:
+    """Return how many threads a request may use. Raises `OperandError`."""
+    threads: int = value_of(word, INT, "threads")
+    if threads < 1:
+        raise OperandError(f"threads is {threads}, and at least one is needed")
+    return threads
+
+
+def device_of(word: Any) -> int:
+    """Return the number of a device. Raises `OperandError`."""
+    device: int = value_of(word, INT, "device")
+    if device < 0:
+        raise OperandError(f"device is {device}, and devices are counted from 0")
+    return device
 
 
 def _list(words: Iterable[str]) -> str:

@@ -42,6 +42,8 @@ def value_of(word: Any, kind: Type, name: str) -> Any:
     """
     if isinstance(word, str):
         return _parsed(word, kind, name)
+    if getattr(word, "shape", None) == () and callable(getattr(word, "item", None)):
+        word = word.item()  # a number of NumPy or of torch
     if word is None:
         if kind.nullable:
             return None
@@ -113,15 +115,25 @@ def _wrong(word: Any, kind: Type, name: str) -> OperandError:
 
 
 def dtype_of(word: Any, name: str) -> str:
-    """Return the dtype that a word or an alias means. Raises `OperandError` with the nearest one.
+    """Return the dtype that a word, an alias or a dtype of an array library means. Raises `OperandError` with the nearest one.
 
-    >>> dtype_of("float16", "dtype")
-    'f16'
+    >>> dtype_of("float16", "dtype"), dtype_of(float, "dtype")
+    ('f16', 'f64')
     """
-    found = canonical(str(word))
+    if not isinstance(word, str):
+        word = dtype_name(word)
+    found = canonical(word)
     if found is None:
         raise OperandError(f"{name}: '{word}' is no dtype", hint=did_you_mean(str(word), DTYPES, "dtype"))
     return found
+
+
+def dtype_name(dtype: Any) -> str:
+    """Return the name of a dtype of NumPy, torch or ml_dtypes, an object or a class; of anything else, what it says of itself."""
+    if isinstance(dtype, type):
+        return {"float": "f64", "bool": "bool"}.get(dtype.__name__, dtype.__name__)
+    name = getattr(dtype, "name", None)
+    return name if isinstance(name, str) else str(dtype).removeprefix("torch.")
 
 
 def names_of(word: Any) -> tuple[str, ...]:

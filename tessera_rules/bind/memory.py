@@ -30,18 +30,18 @@ def check_memory(candidate: Candidate, arrays: Mapping[str, ArrayView], written:
         low, high = span = it.extent
         if low == high:
             continue
-        if not it.address:
-            raise OperandError(f"operand '{name}' has no address")
+        check_reach(name, it)
         if it.address % min(it.item_bytes, 8):
             raise OperandError(f"operand '{name}' lies at an address that is no multiple of its {it.item_bytes}-byte elements", hint="copy it")
-        check_reach(name, it)
         spans[name] = span
     check_written(arrays, written)
 
 
 def check_reach(name: str, it: ArrayView) -> None:
-    """Hold an array to the memory that is known to be its own, where that is known. Raises `OperandError`."""
+    """Hold an array to memory: that it has an address, and to what is known to be its own, where that is known. Raises `OperandError`."""
     low, high = it.extent
+    if low < high and not it.address:
+        raise OperandError(f"operand '{name}' has no address")
     if it.buffer is not None and low < high and (low < it.buffer[0] or high > it.buffer[1]):
         outside = max(it.buffer[0] - low, high - it.buffer[1])
         raise OperandError(f"operand '{name}' reaches {outside} bytes outside of its buffer (shape {list(it.shape)}, strides {list(it.strides)})")

@@ -7,8 +7,8 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from tessera_rules.arbiter.request import check_request
-from tessera_rules.arbiter.words import value_of
+from tessera_rules.arbiter.request import allow_of, check_request, device_of, require_of, threads_of
+from tessera_rules.arbiter.words import dtype_name, value_of
 from tessera_rules.bind.arrays import ArrayView, view
 from tessera_rules.bind.memory import check_reach
 from tessera_rules.compile.evaluate import UNKNOWN, ClauseError, evaluate
@@ -69,9 +69,11 @@ def bind_operands(
     _results(op, dtype, dims, typed)
     layouts = {name: _layout(op.operands[name], it) for name, it in views.items()}
     optional = frozenset(name for name in views if op.operands[name].optional)
-    ordinal = device if device is not None else int(where.partition(":")[2] or 0)
+    ordinal = device_of(device) if device is not None else int(where.partition(":")[2] or 0)
     place = target if target is not None else TARGETS[where.partition(":")[0]]
-    request = Request(op, place, dtype, dims, typed, optional, layouts, threads, frozenset(allow), frozenset(require), ordinal)
+    request = Request(
+        op, place, dtype, dims, typed, optional, layouts, None if threads is None else threads_of(threads), allow_of(allow), require_of(require), ordinal
+    )
     if op.checks:
         check_request(request)
     return Operands(request, given, views)
@@ -123,7 +125,7 @@ def _attributes(op: Op, values: Mapping[str, Any]) -> dict[str, Any]:
         if name in values:
             value = values[name]
             if attr.type.kind == "dtype" and value is not None and not isinstance(value, str):
-                value = getattr(value, "name", None) or str(value).removeprefix("torch.")
+                value = dtype_name(value)
             typed[name] = value_of(value, attr.type, f"attribute '{name}' of {op.name}")
         elif attr.default is REQUIRED:
             raise OperandError(f"attribute '{name}' of {op.name} has no default, and is not given", hint=f"{name} is {attr.type.describe()}")
