@@ -58,15 +58,15 @@ class Asker:
         found = self.ask(space, holds, fails)
         return None if found is UNDECIDED else found is None
 
-    def least(self, space: Space, point: Point, holds: Sequence[Term], fails: Sequence[Term], universe: Mapping[str, Values]) -> Point:
-        """Return the least point where conditions hold and others fail, in the stated order.
+    def least(self, space: Space, point: Point, holds: Sequence[Term], fails: Sequence[Term], universe: Mapping[str, Values], last: str = "") -> Point:
+        """Return the least point where conditions hold and others fail, in the stated order; a name that is ``last`` comes after all others.
 
         Attributes first, each at the first of its values that will do (the default comes first), then operands given (none),
         then dtypes in the op's order, then device facts in declared order, then the dimensions in reading order, each as small as it
         can be, 1 before 0. A name is fixed before the next is looked at.
         """
         values = dict(universe)
-        for key in _stated_order(space, values):
+        for key in sorted(_stated_order(space, values), key=last.__eq__):
             allowed = values[key]
             if isinstance(allowed, IntegerSet):
                 point = self._least_size(space, key, point, holds, fails, values)

@@ -131,7 +131,7 @@ def _past(space: Space, asker: Asker, bound: Bound, highest: int, lowest: int) -
         found = asker.ask(space, holds, fails, universe=space.names.narrow, budget=1500)
         if not isinstance(found, Mapping):
             return None
-        least = asker.least(space, found, holds, fails, space.names.narrow)
+        least = asker.least(space, found, holds, fails, space.names.narrow, last=bound.dim.key)
         for point in (least, found):
             if _falls(space, bound, point, highest, lowest):
                 return point

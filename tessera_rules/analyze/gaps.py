@@ -65,17 +65,24 @@ def gaps(space: Space, asker: Asker) -> Iterator[Finding]:
             if not isinstance(found, Mapping):
                 break
             combinations += 1
-            other_reasons.append(disjunction([gate.term for gate in _first_refusals(space, found)]))
+            refusals = [gate.term for gate in _first_refusals(space, found)]
             near = _nearest(space, found)
             known = told.setdefault(near.key, [])
+            others = [negation(conjunction([_stated(space, key) for key in sorted(structure)])) for structure in known]
             if any(structure <= _structure(space, found) for structure in known):
-                continue
+                # it has an attribute more than a gap that was told of: is there one of these refusals without that?
+                found = asker.ask(space, [*space.legal, *others, *map(negation, refusals)], fails, universe=space.names.narrow)
+                if not isinstance(found, Mapping) or any(structure <= _structure(space, found) for structure in told.get(_nearest(space, found).key, [])):
+                    other_reasons.append(disjunction(refusals))
+                    continue
+                near = _nearest(space, found)
+                known = told.setdefault(near.key, [])
             named.append(near.gate.term)
             serves_but_for = [gate.term for gate in space.entrants[near.candidate.name] if space.holds(gate.term, found)]
-            others = [negation(conjunction([_stated(space, key) for key in sorted(structure)])) for structure in known]
             wanted = [*space.legal, *serves_but_for, *others, negation(near.gate.term)]
             least = asker.least(space, found, wanted, fails, space.names.narrow)
             point = next((each for each in (least, found) if _is_gap(space, each, assumed)), None)
+            other_reasons.append(disjunction([gate.term for gate in _first_refusals(space, point or found)]))
             if point is None:
                 yield NOT_DECIDED.at(place.name_span, f"whether somebody serves {space.op.name} on {space.target} at {spelled(space, found)} is not decided")
             else:
