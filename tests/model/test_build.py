@@ -231,3 +231,18 @@ def test_a_reason_outside_a_family_keeps_its_braces() -> None:
     made = built(candidate('M == 1 because "a {tile} {{is}} full"'))
     assert made.findings == ()
     assert made.ruleset.candidates["c"].requires[0].because == "a {tile} {{is}} full"
+
+
+@pytest.mark.parametrize(
+    ("launch", "wanted"),
+    [
+        ("grid [M]  block [128]", []),
+        ("grid [M, N, K]  block [1, 2, 3]  shared 48Ki", []),
+        ("grid [M, N, K, 1]  block [128]", ["TSR105"]),
+        ("grid []  block [128]", ["TSR105"]),
+        ("grid [M]", ["TSR105"]),
+    ],
+)
+def test_a_launch_has_a_grid_and_a_block_of_one_to_three_sizes(launch: str, wanted: list[str]) -> None:
+    bind = 'bind source "k.cu" compiler "nvrtc" symbol "k" (ptr a, ptr b, ptr out, i64 M, i64 N, i64 K) launch { %s }'.replace("%s", launch)
+    assert [code for code, _ in codes(f"candidate c {{ tier emitted; target gpu; op matmul; {bind} }}\n")] == wanted
