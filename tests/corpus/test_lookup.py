@@ -121,7 +121,11 @@ def test_T28_what_holds_on_both_sides_holds_between_and_never_beyond(tmp_path: P
     apart = [stage.record(two, on, FAST, {"M": size}) for size in (16, 128)]
     assert decided(tmp_path, two, apart, M=64).criterion == "tier"
     between = [*both, stage.record(two, on, TIE, {"M": 64}, rounds=24)]
-    assert decided(tmp_path, two, between, M=65).criterion == "tier"
+    assert [decided(tmp_path, two, between, M=size).criterion for size in (40, 65)] == ["tier", "tier"]
+    corners = [stage.record(two, on, FAST, {"M": size, "K": size}) for size in (32, 128)]
+    assert decided(tmp_path, two, corners, M=100, K=64).criterion == "measured"
+    inside = [*corners, stage.record(two, on, TIE, {"M": 64, "K": 100}, rounds=24)]
+    assert decided(tmp_path, two, inside, M=100, K=64).criterion == "tier"
     assert decided(tmp_path, two, both[:1], M=33).criterion == "tier"
 
 

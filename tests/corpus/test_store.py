@@ -102,8 +102,9 @@ def damaged(store: Store, record: Record, how: str) -> bytes:
         case "foreign":
             path.unlink()
             with sqlite3.connect(path) as other:
-                other.execute("CREATE TABLE mine (x)")
-                other.execute("INSERT INTO mine VALUES (1)")
+                other.execute("CREATE TABLE records (id PRIMARY KEY, op, target, key, at, body)")  # so like ours as can be
+                other.execute("PRAGMA user_version = 1")
+            other.close()
         case "newer":
             with sqlite3.connect(path) as other:
                 other.execute("PRAGMA user_version = 7")
