@@ -87,6 +87,10 @@ def gaps(space: Space, asker: Asker) -> Iterator[Finding]:
                 yield NOT_DECIDED.at(place.name_span, f"whether somebody serves {space.op.name} on {space.target} at {spelled(space, found)} is not decided")
             else:
                 known.append(_structure(space, point))
+                if not known[-1] and any(key.startswith("dim:") for key in reads(near.gate.term)):
+                    # told in full: where this one would serve but for that size, nothing more is to be said
+                    rest = conjunction([gate.term for gate in space.entrants[near.candidate.name] if gate is not near.gate])
+                    other_reasons.append(disjunction([near.gate.term, negation(rest)]))
                 told.setdefault(_nearest(space, point).key, []).append(_structure(space, point))
                 if spelled(space, point) not in shown:
                     shown.add(spelled(space, point))
