@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from tessera_rules.arbiter import layouts
@@ -81,7 +82,8 @@ def consulted(ruleset: Ruleset, op: str, target: str) -> Iterator[tuple[Candidat
             yield None, condition
 
 
-def facts_read(ruleset: Ruleset, op: str, target: str) -> dict[str, Candidate | None]:
+@lru_cache(maxsize=64)
+def facts_read(ruleset: Ruleset, op: str, target: str) -> Mapping[str, Candidate | None]:
     """Return the keys of all facts that consulted clauses, costs among them, read, each with one candidate that does."""
     found: dict[str, Candidate | None] = {}
     for candidate, clause in consulted(ruleset, op, target):

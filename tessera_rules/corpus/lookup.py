@@ -141,8 +141,8 @@ def narrowest(shape: Shape, measured: Iterable[Shape]) -> tuple[Shape, Shape] | 
     (((2, 8), (4, 8)), None)
     """
     known = list(measured)
-    below = [each for each in known if all(a <= size for a, size in zip(each, shape, strict=True))]
-    above = [each for each in known if all(b >= size for b, size in zip(each, shape, strict=True))]
+    below = [each for each in known if all(a <= size <= WIDEST * a for a, size in zip(each, shape, strict=True))]
+    above = [each for each in known if all(size <= b <= WIDEST * size for b, size in zip(each, shape, strict=True))]
     best: tuple[float, Shape, Shape] | None = None
     for low in below:
         for high in above:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from attrs import frozen
 
-from tessera_rules.bind.cache import CacheError, own_folder
+from tessera_rules.bind.cache import CacheError, cache_root, own_folder
 from tessera_rules.corpus.record import BadRecord, Record, read_record
 from tessera_rules.errors import MissingExtraError
 from tessera_rules.measure.stopwatch import elapsed
@@ -44,12 +44,18 @@ class StoreProblem(Exception):
 
 
 def default_place() -> str:
-    """Return ``TSR_CORPUS``, else ``corpus/records.sqlite`` in the user's cache. Raises `StoreProblem` where there is no cache."""
+    """Return ``TSR_CORPUS``, else ``corpus/records.sqlite`` in the user's cache; nothing is made.
+
+    Raises `StoreProblem` where there is no home for a cache, or where its folder is not the user's own.
+    """
     stated = os.environ.get("TSR_CORPUS")
     if stated:
         return stated
     try:
-        return str(own_folder("corpus") / "records.sqlite")
+        folder = cache_root() / "corpus"
+        return str((own_folder("corpus") if folder.is_dir() else folder) / "records.sqlite")
+    except RuntimeError as problem:
+        raise StoreProblem(f"there is no cache folder: {problem}; TSR_CORPUS names a corpus") from None
     except CacheError as problem:
         raise StoreProblem(f"{problem}; TSR_CORPUS names a corpus elsewhere") from None
 

@@ -132,6 +132,9 @@ def test_T28_what_holds_on_both_sides_holds_between_and_never_beyond(tmp_path: P
 def test_the_narrowest_enclosing_shapes_are_asked() -> None:
     assert narrowest((64, 64), [(16, 64), (32, 64), (128, 64), (100, 64)]) == ((32, 64), (100, 64))
     assert narrowest((64, 64), [(32, 128), (128, 32)]) is None
+    assert narrowest((0, 8), [(0, 4), (0, 16)]) == ((0, 4), (0, 16))
+    assert narrowest((64,), [(31,), (100,)]) == ((31,), (100,))
+    assert narrowest((64,), [(24,), (100,)]) is None
 
 
 @pytest.mark.parametrize("change", [{"causal": "true"}, {"dtype": "f16"}, {"threads": 7}, {"a.strides": "128,1"}])

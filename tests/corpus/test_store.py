@@ -202,5 +202,19 @@ def test_a_database_server_names_the_extra_that_it_needs() -> None:
 def test_the_place_is_the_users_cache_or_as_stated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TSR_CACHE", str(tmp_path / "cache"))
     assert default_place() == str(tmp_path / "cache" / "corpus" / "records.sqlite")
+    assert Corpus().measured(stage.rules(tmp_path), _request(stage.rules(tmp_path), 64), stage.machine()) is None
+    assert not (tmp_path / "cache").exists(), "who only decides leaves nothing behind"
     monkeypatch.setenv("TSR_CORPUS", "/elsewhere/c.sqlite")
     assert default_place() == "/elsewhere/c.sqlite"
+
+
+def test_a_cache_folder_that_others_made_is_not_believed(store: Store, record: Record, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TSR_CACHE", str(tmp_path / "cache"))
+    mine = tmp_path / "cache" / "corpus"
+    mine.mkdir(parents=True)
+    Store(str(mine / "records.sqlite")).add([record])
+    assert Path(default_place()).parent == mine
+    mine.rename(tmp_path / "theirs")
+    mine.symlink_to(tmp_path / "theirs")
+    with pytest.raises(StoreProblem, match="no folder of its own"):
+        default_place()
