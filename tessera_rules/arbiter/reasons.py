@@ -205,7 +205,7 @@ def unavailable(
 CRITERION_TEXT: dict[str, str] = {
     "only": "the only one left in the race",
     "force": "forced by the caller",
-    "rules": "a rule prefers it",
+    "rules": "a rule puts it first",
     "measured": "measured faster, and separated",
     "avoid": "the others are known to be slower here",
     "tier": "the highest tier",

@@ -115,6 +115,7 @@ def test_coverage_counts_what_a_test_turned_on(tmp_path: Path) -> None:
     assert some["coverage"]["rules"]["missed"] == []
     more = ran(tmp_path, block("expect plain", request="dtype f32  M 16  N 16  K 15")).json
     assert [row["clause"] for row in more["coverage"]["clauses"]["missed"]] == ['device.arch == "v2"', "M >= 2"]
+    assert (more["coverage"]["clauses"]["covered"], more["coverage"]["clauses"]["total"]) == (1, 3)
     assert more["coverage"]["rules"]["missed"] == ["ragged"]
 
 
