@@ -17,22 +17,20 @@ from pathlib import Path
 
 CASES = {
     "nothing": "f = lambda: None",
-    "prepared decision": "f = lambda d=ready.decide: d(8, 8, 16)",
+    "prepared decision": "f = lambda d=ready.decide: d(8, 16, 8)",
+    "prepared decision, by name": "f = lambda d=ready.decide: d(M=8, K=16, N=8)",
     "decision from operands": "f = lambda d=ready.decide_on: d(a, b)",
-    "NumPy kernel, direct": 'd = _direct(arbiter, "x86_numpy_matmul", a, b); f = lambda: d(a, b)',
-    "NumPy kernel, prepared": 'd = arbiter.prepare("matmul", target="x86", dtype="f32", force="x86_numpy_matmul"); f = lambda: d(a, b)',
-    "NumPy kernel, Arbiter.run": 'd = arbiter.run; f = lambda: d("matmul", a, b, target="x86", force="x86_numpy_matmul")',
-    "C kernel, direct": 'd = _direct(arbiter, "x86_generic_matmul_f32", a, b); f = lambda: d(a, b)',
-    "C kernel, prepared": 'd = arbiter.prepare("matmul", target="x86", dtype="f32", force="x86_generic_matmul_f32"); f = lambda: d(a, b)',
-    "C kernel, Arbiter.run": 'd = arbiter.run; f = lambda: d("matmul", a, b, target="x86", force="x86_generic_matmul_f32")',
+    "the kernel with a new output": "f = lambda: product(a, b, np.empty((8, 8), np.float32))",
+    "prepared call": "f = lambda d=ready: d(a, b)",
+    "Arbiter.run": 'f = lambda d=arbiter.run: d("product", a, b, target="cpu")',
 }
 PROGRAM = """
 import ctypes, gc
 import numpy as np
-import tessera_rules as tsr
-from benchmarks.bench_decisions import _direct
-arbiter = tsr.load()
-ready = arbiter.prepare("matmul", target="x86", dtype="f32")
+from benchmarks.kernel import RULES, product
+from tessera_rules.session import open_arbiter
+arbiter = open_arbiter([], texts={{"rules.tsr": RULES.replace("tessera 1", "tessera 1\\npolicy {{ verify never }}")}})
+ready = arbiter.prepare("product", target="cpu", dtype="f32")
 a, b = np.ones((8, 16), np.float32), np.ones((16, 8), np.float32)
 {case}
 for _ in range(50):
