@@ -28,6 +28,7 @@ from attrs import frozen
 from tessera_rules.bind.cache import CacheError, file_digest, own_file, own_folder
 from tessera_rules.bind.outcome import Unbound
 from tessera_rules.bind.paths import PathError, expanded, source_path
+from tessera_rules.machine.telling import tell
 from tessera_rules.model.values import NativeBinding
 
 COMPILE_SECONDS = 300.0
@@ -181,6 +182,7 @@ def _compile(source: Path, compiler: Compiler, flags: tuple[str, ...], folder: P
     with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as work:
         library, listing = Path(work) / "kernel.so", Path(work) / "kernel.d"
         start = _contents(source, {str(source): ""})
+        tell(f"compiling {source.name}")
         said = _run([*compiler.command, "-shared", "-fPIC", *before, "-MMD", "-MF", str(listing), str(source), "-o", str(library), *after], COMPILE_SECONDS)
         inputs = _contents(source, dict.fromkeys(_listed(listing, source), ""))
         _INPUTS[str(source)] = tuple(inputs)

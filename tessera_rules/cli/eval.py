@@ -7,6 +7,7 @@ import argparse
 from attrs import evolve
 
 from tessera_rules.cli.arguments import Parser, parser_for
+from tessera_rules.cli.progress import Progress
 from tessera_rules.cli.requests import assumed, evidence_for, forced, machine_of, override_notes, pinned, read_words
 from tessera_rules.cli.rules import asked_rules, load_rules
 from tessera_rules.cli.streams import Streams
@@ -44,7 +45,8 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     measured = evidence_for(ruleset, request, machine)
     # On a stated machine nothing has been proved: under `verify ahead` nobody is selected there.
     proofs: dict[str, Proved] | None = {} if machine.stated and ruleset.policy.verify == "ahead" else None
-    decision = decide(ruleset, request, machine, force=force, assume_available=assume, proofs=proofs, measured=measured)
+    with Progress(streams):
+        decision = decide(ruleset, request, machine, force=force, assume_available=assume, proofs=proofs, measured=measured)
     condition = None if measured is not None or proofs is not None else holds_for(ruleset, request, machine, decision, force=force, assume_available=assume)
     pin = (f"TSR_DECISIONS: {force} is pinned",) if force is not None and force != forced(options.force, request, ruleset) else ()
     decision = evolve(decision, notes=(*pin, *override_notes(options.force, assume, request, ruleset), *decision.notes))

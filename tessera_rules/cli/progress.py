@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from contextlib import AbstractContextManager
 
 from attrs import define, field
 
 from tessera_rules.cli.streams import Streams
+from tessera_rules.machine.telling import heard_by
 
 PATIENCE_SECONDS = 1.0
 
@@ -23,6 +25,7 @@ class Progress:
     _shown: bool = False
     _done: threading.Event = field(factory=threading.Event)
     _thread: threading.Thread | None = None
+    _hearing: AbstractContextManager[None] | None = None
 
     def say(self, text: str) -> None:
         """Note what is going on now."""
@@ -30,12 +33,16 @@ class Progress:
 
     def __enter__(self) -> Progress:
         self.say("working")
+        self._hearing = heard_by(self.say)
+        self._hearing.__enter__()
         if self.streams.stderr.isatty() and self.streams.stderr is sys.stderr:
             self._thread = threading.Thread(target=self._watch, daemon=True)
             self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._hearing is not None:
+            self._hearing.__exit__(None, None, None)
         self._done.set()
         if self._thread is not None:
             self._thread.join()

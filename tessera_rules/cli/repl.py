@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from tessera_rules.cli.arguments import Parser, parser_for
+from tessera_rules.cli.progress import Progress
 from tessera_rules.cli.rules import named_paths, rule_paths
 from tessera_rules.cli.streams import Streams
 
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
         from tessera_rules.repl.prompt import interact
 
         streams.say(f"{len(arbiter.ruleset.candidates)} candidates of {len(arbiter.ruleset.ops)} ops; `help` says what can be typed, Tab completes")
-        return interact(console, history_file(), streams.stdout, colour=streams.paint(streams.stdout).colour)
+        return interact(console, history_file(), streams.stdout, colour=streams.paint(streams.stdout).colour, progress=lambda: Progress(streams))
     failed = 0
     for text in chunks(streams.stdin):
         reply = console.execute(text)

@@ -10,6 +10,7 @@ from attrs import define, evolve, field, frozen
 
 from tessera_rules.arbiter.decision import Decision
 from tessera_rules.errors import RuleError, TesseraError, UsageError
+from tessera_rules.machine.telling import tell
 from tessera_rules.nearest import did_you_mean
 from tessera_rules.repl.sweep import sweep_values
 from tessera_rules.report.explain import explain, explain_verdict
@@ -211,7 +212,7 @@ def _run(console: Console, rest: str) -> Reply:
     from tessera_rules.trial import run_words
 
     ask = console._split(rest) if rest and not rest.startswith("-") else console.last()[0]
-    return Reply(render_run(run_words(console.arbiter, ask.op, ask.target, ask.words)))
+    return Reply(render_run(run_words(console.arbiter, ask.op, ask.target, ask.words, progress=tell)))
 
 
 def _measure(console: Console, rest: str) -> Reply:
@@ -219,7 +220,7 @@ def _measure(console: Console, rest: str) -> Reply:
     from tessera_rules.trial import measure_words
 
     ask = console._split(rest) if rest else console.last()[0]
-    return Reply(render_measurement(measure_words(console.arbiter, ask.op, ask.target, ask.words)))
+    return Reply(render_measurement(measure_words(console.arbiter, ask.op, ask.target, ask.words, progress=tell)))
 
 
 def _reload(console: Console, _rest: str) -> Reply:

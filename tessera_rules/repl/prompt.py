@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from tessera_rules.errors import MissingExtraError
 from tessera_rules.repl.complete import completions
@@ -88,8 +90,10 @@ def session(console: Console, history: Path, *, colour: bool) -> PromptSession[s
     )
 
 
-def interact(console: Console, history: Path, stdout: TextIO, *, colour: bool) -> int:
-    """Read and answer until the end of input; Ctrl-C drops a line. Returns 0."""
+def interact(
+    console: Console, history: Path, stdout: TextIO, *, colour: bool, progress: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
+) -> int:
+    """Read and answer until the end of input; Ctrl-C drops a line. ``progress`` is around each answer. Returns 0."""
     prompt = session(console, history, colour=colour)
     while True:
         try:
@@ -99,7 +103,8 @@ def interact(console: Console, history: Path, stdout: TextIO, *, colour: bool) -
             continue
         except EOFError:
             return 0
-        reply = console.execute(text)
+        with progress():
+            reply = console.execute(text)
         if reply.done:
             return 0
         if reply.text:
