@@ -216,12 +216,12 @@ class _Functions:
             sizes[dim.name] = Code(f"d_{dim.name}", "int", low, max(low, high))
         return Terms(sizes)
 
-    def _function(self, head: str, terms: Terms, body: list[str], *, local: Sequence[str] = ()) -> None:
+    def _function(self, head: str, terms: Terms, body: list[str], *, local: Sequence[str] = (), hot: bool = False) -> None:
         unused = [f"    (void)d_{dim.name};" for dim in self.course.dims]
         declared = [f"    {kind} t{place} = 0;" for place, kind in enumerate(terms.temporaries)]
         unused += [f"    (void)t{place};" for place in range(len(terms.temporaries))]
         self.names.needs_sqrt = self.names.needs_sqrt or terms.needs_sqrt
-        self.names.functions.append("\n".join([f"static inline int {head} {{", *local, *declared, *unused, *body, "}", ""]))
+        self.names.functions.append("\n".join([f"{'TSR_HOT' if hot else 'static inline'} int {head} {{", *local, *declared, *unused, *body, "}", ""]))
 
     def _with(self, *extra: str) -> str:
         return ", ".join(each for each in (parameters_of(self.course), *extra) if each)
@@ -259,7 +259,13 @@ class _Functions:
                 body += lines
                 opens = opens or isinstance(step, UsesStep)
         body.append(f"    return open ? {OPEN} : {RACES};" if opens else f"    return {RACES};")
-        self._function(f"{self.prefix}_lane_{place}({self._with('int *st')})", terms, ["    (void)st;", *body], local=["    int open = 0;"] if opens else [])
+        self._function(
+            f"{self.prefix}_lane_{place}({self._with('int *st')})",
+            terms,
+            ["    (void)st;", *body],
+            local=["    int open = 0;"] if opens else [],
+            hot=self.course.plain,
+        )
 
     def _clause(self, reason: int) -> str:
         found = self.course.reasons[reason]
@@ -360,7 +366,7 @@ class _Functions:
             body.append(f"    if (ok == {OVERFLOW}) return {OVERFLOW};")
             body.append(f"    if (ok == {OPEN}) return {UNDECIDED};")
         body.append(f"    return {RAISES if self.course.nobody_raises else REFERENCE};")
-        self._function(name, terms, body, local=self._LOCAL)
+        self._function(name, terms, body, local=self._LOCAL, hot=True)
 
     # ---- everything ----
 

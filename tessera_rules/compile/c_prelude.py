@@ -8,6 +8,12 @@ PRELUDE = r"""
 #define TSR_ST_ERROR 1 /* it has no answer: a divisor that is not positive, a missing fact */
 #define TSR_ST_WIDE 2  /* it does not fit in 64 bits, or would be rounded: the library knows, this header does not */
 
+#if defined(__GNUC__)
+#define TSR_HOT static inline __attribute__((always_inline))
+#else
+#define TSR_HOT static inline
+#endif
+
 static inline int64_t tsr_st(int *st, int what) {
     if (*st == 0) *st = what;
     return 0;

@@ -1,6 +1,6 @@
 """A course over arrays of sizes: the winner of each request, and with it, where asked, why each candidate came out as it did.
 
-Requests go in blocks that stay in the cache. Terms that several clauses share are computed once a block; what the sizes of a
+Requests go in blocks. Terms that several clauses share are computed once a block; what the sizes of a
 block settle for all of it (a bound that none reaches) costs nothing a request. Rows where something is open are handed back.
 """
 
@@ -31,8 +31,11 @@ from tessera_rules.compile.course import (
 from tessera_rules.compile.vectorized import Batch
 from tessera_rules.model.terms import Term
 
-BLOCK = 1 << 14
-"""Requests in a block: a dozen columns of 64-bit sizes stay in a second-level cache."""
+BLOCK = 1 << 17
+"""Requests in a block: enough that calls cost little beside the elements, few enough that columns stay in a third-level cache.
+
+On the rules that ship 2**17 did best of 2**14 to 2**17 (benchmarks/bench_many.py, 2026-12-01).
+"""
 
 EMPTY = -4
 """Inside: the result has no elements, and the reference answers for that."""
@@ -334,10 +337,11 @@ class _Block:
         if len(masks) > MAX_PATTERN_BITS:
             self.open = either(self.open, *(holds for _, holds in held))
             return None
-        pattern = np.zeros(self.length, np.int32)
+        rows = np.flatnonzero(self._full(either(*(holds for _, holds in held))))
+        pattern = np.zeros(rows.size, np.int32)
         for bit, mask in enumerate(masks):
             if mask is not False:
-                pattern |= np.left_shift(self._full(mask).astype(np.int32), bit, dtype=np.int32)
+                pattern |= np.left_shift(self._full(mask)[rows].astype(np.int32), bit, dtype=np.int32)
         kept = np.zeros(1 << len(masks), np.int32)
         for bits in np.flatnonzero(np.bincount(pattern)).tolist():
             ahead = [(choice.lanes, choice.over) for bit, (choice, _) in enumerate(held) if bits >> bit & 1]
@@ -347,7 +351,10 @@ class _Block:
         kept_rows = kept[pattern]
         stays: list[Mask] = [True] * len(left)
         for bit, place in enumerate(places):
-            stays[place] = (kept_rows >> bit & 1).astype(bool)
+            mine = np.ones(self.length, bool)
+            mine[rows] = (kept_rows >> bit & 1).astype(bool)
+            # who has gone before is not put out again
+            stays[place] = either(mine, _not(left[place]))
         return stays
 
     def _by_avoid(self, left: list[Mask]) -> list[Mask] | None:
@@ -379,30 +386,62 @@ class _Block:
         return stays
 
     def _by_cost(self, left: list[Mask]) -> list[Mask] | None:
-        if not self.course.costs or sum(_some(mask) for mask in left) <= 1:
+        """Costs are worked out only where two or more are left to be told apart."""
+        if not self.course.costs:
             return None
-        costs = [self._cost(lane, mask) for lane, mask in zip(self.course.lanes, left, strict=True)]
-        best = np.full(self.length, np.inf)
-        for cost, mask in zip(costs, left, strict=True):
+        seen: Mask = False
+        several: Mask = False
+        for mask in left:
+            several = either(several, _and(seen, mask))
+            seen = either(seen, mask)
+        rows = np.flatnonzero(self._full(several))
+        if rows.size == 0:
+            return None
+        batch = self.batch if rows.size == self.length else self._batch_of(rows)
+        costs = np.full((len(left), rows.size), np.inf)
+        best = np.full(rows.size, np.inf)
+        for place, (lane, mask) in enumerate(zip(self.course.lanes, left, strict=True)):
             if mask is not False:
-                np.minimum(best, cost, out=best, where=self._full(mask))
-        return [cost == best for cost in costs]
+                there = self._full(mask)[rows]
+                costs[place] = self._cost(lane, there, rows, batch)
+                np.minimum(best, costs[place], out=best, where=there)
+        stays: list[Mask] = []
+        for place, mask in enumerate(left):
+            if mask is False:
+                stays.append(True)
+            else:
+                kept = np.ones(self.length, bool)
+                kept[rows] = costs[place] == best
+                stays.append(kept)
+        return stays
 
-    def _cost(self, lane: Lane, mask: Mask) -> Array:
-        none = np.full(self.length, np.inf)
+    def _batch_of(self, rows: Array) -> Batch:
+        """Return the batch of some requests of the block."""
+        values = {key: value[rows] if isinstance(value, np.ndarray) else value for key, value in self.batch.values.items()}
+        given = {key: Column(column.values[rows], False, column.low, column.high) if column.array else column for key, column in self.batch.given.items()}
+        return Batch(values, given=given)
+
+    def _cost(self, lane: Lane, there: Array, rows: Array, batch: Batch) -> Array:
+        """Return a lane's cost at some requests, infinite where it has none; ``there`` says where it counts."""
+        none = np.full(rows.size, np.inf)
         if lane.open_cost:
-            self.open = either(self.open, mask)
-        if lane.cost is None or mask is False:
+            self._open_at(rows[there])
+        if lane.cost is None:
             return none
-        column = self.batch.evaluate(lane.cost)
+        column = batch.evaluate(lane.cost)
         if column.failed is True:
             return none
-        failed = _plain(column.failed)
+        failed = np.broadcast_to(column.failed, (rows.size,))
         if column.kind not in ("int", "float") or (column.kind == "int" and max(map(abs, column.bounds(measured=True))) > 2**53):
-            self.open = either(self.open, _and(mask, _not(failed)))  # costs that doubles would round
+            self._open_at(rows[there & ~failed])  # costs that doubles would round
             return none
-        cost = np.broadcast_to(np.asarray(column.values, np.float64), (self.length,))
-        return np.where(self._full(_not(failed)) & np.isfinite(cost), cost, np.inf)
+        cost = np.broadcast_to(np.asarray(column.values, np.float64), (rows.size,))
+        return np.where(~failed & np.isfinite(cost), cost, np.inf)
+
+    def _open_at(self, rows: Array) -> None:
+        mask = np.zeros(self.length, bool)
+        mask[rows] = True
+        self.open = either(self.open, mask)
 
     def _by_declaration(self, left: list[Mask]) -> list[Mask] | None:
         stays: list[Mask] = []
