@@ -127,3 +127,10 @@ def test_outputs_may_not_lie_over_each_other() -> None:
 def test_an_op_that_only_writes_in_place_takes_no_output() -> None:
     with pytest.raises(tsr.OperandError, match="0 results of its own"):
         arbiter().run("scale", numbers(4, 3), numbers(4, 3), out=numbers(4, 3), target="cpu")
+
+
+@pytest.mark.parametrize("others", [["added_in_place"], []])
+def test_what_is_written_in_place_lies_over_no_other_operand(others: list[str]) -> None:
+    memory = numbers(20)
+    with pytest.raises(tsr.OperandError, match="'c' lies over operand 'a'"):
+        arbiter(*(candidate(name, "scale") for name in others)).run("scale", memory[:12].reshape(4, 3), memory[8:].reshape(4, 3), target="cpu")
