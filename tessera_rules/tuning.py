@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import random
 from collections.abc import Callable, Mapping
@@ -215,9 +216,17 @@ def record_of(arbiter: Arbiter, raced: Raced) -> Record:
             "heats": found.heats,
             "void": dict(found.void),
             "versions": versions(),
-            "host": {"machine": platform.machine(), "system": platform.platform(), "cores": arbiter.machine.threads},
+            "host": {"machine": platform.machine(), "system": platform.platform(), "cores": arbiter.machine.threads, "load": load()},
         },
     )
+
+
+def load() -> float | None:
+    """Return how many processes wanted to run in the last minute, where the system tells."""
+    try:
+        return round(os.getloadavg()[0], 2)
+    except OSError:
+        return None
 
 
 def versions() -> dict[str, str]:

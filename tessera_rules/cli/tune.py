@@ -23,6 +23,10 @@ EXAMPLE = """example: tsr tune matmul x86 dtype=f32 M=1,64,1024 N=1024 K=1024
          TSR_LOG=seen.jsonl python serve.py; tsr tune --from-log seen.jsonl --seconds 600"""
 
 
+BUSY = 1.5
+"""Processes that want to run for each core, from which on times are those of a busy machine."""
+
+
 def parser() -> Parser:
     """Return what ``tsr tune`` takes."""
     made = parser_for("tune", SUMMARY, EXAMPLE)
@@ -44,10 +48,14 @@ def run(options: argparse.Namespace, streams: Streams) -> int:
     """Race; 1 where a request could not be raced or a record not be kept."""
     from tessera_rules.corpus.store import Store, StoreProblem, default_place
     from tessera_rules.session import open_arbiter
+    from tessera_rules.tuning import load
 
     words, named = asked_rules(options, 2)
     chosen = rule_paths(named)
     arbiter = open_arbiter(chosen.paths, untrusted=chosen.untrusted)
+    busy, cores = load(), arbiter.machine.threads
+    if busy is not None and busy > BUSY * cores and not (options.suggest_rules and not words):
+        streams.tell(f"tsr tune: this machine is busy ({busy:.0f} processes want its {cores} cores): what is measured now is how it is now")
     streams.tell_findings(finding for finding in arbiter.findings if finding.severity == "warning")
     try:
         store = Store(options.corpus or default_place())

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from tessera_rules.arbiter import layouts
 from tessera_rules.arbiter.facts import RequestFacts, lookup_for
 from tessera_rules.compile.evaluate import ClauseError
 from tessera_rules.machine.base import Machine
+from tessera_rules.machine.cpu import cpu
+from tessera_rules.machine.fingerprint import fingerprint
 from tessera_rules.machine.local import LocalMachine
 from tessera_rules.machine.stated import StatedMachine
 from tessera_rules.model.request import UNKNOWN, Request
@@ -66,8 +68,14 @@ def structure_of(ruleset: Ruleset, request: Request) -> dict[str, Any] | None:
 def fingerprint_of(machine: Machine) -> str | None:
     """Return what names a machine's speed; None for a stated one that does not say."""
     if isinstance(machine, LocalMachine):
-        return str(machine.fingerprint())
+        return _here(machine.threads)
     return machine.fingerprint if isinstance(machine, StatedMachine) else None
+
+
+@cache
+def _here(threads: int) -> str:
+    """Return this machine's fingerprint; it takes milliseconds, and is the same for as long as a process lives."""
+    return str(fingerprint(cpu(), threads))
 
 
 def consulted(ruleset: Ruleset, op: str, target: str) -> Iterator[tuple[Candidate | None, Clause]]:

@@ -26,6 +26,7 @@ WORDS = ["dtype=f32", "N=8", "K=8"]
 def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("TSR_CORPUS", str(tmp_path / "c.sqlite"))
     monkeypatch.setenv("TSR_RULES", str(tmp_path / "rules.tsr"))
+    monkeypatch.setattr("os.getloadavg", lambda: (0.5, 0.5, 0.5))
     (tmp_path / "rules.tsr").write_text(SLOW_DEFAULT + stage.candidate("new") + QUICK, encoding="utf-8")
     return tmp_path / "c.sqlite"
 
@@ -63,6 +64,13 @@ def test_tune_as_a_document(place: Path) -> None:
     assert (result["status"], result["winner"], result["default"], result["outcome"]) == ("measured", "new", "old", "separated")
     assert set(result["median_seconds"]) == {"old", "new"}
     assert document("corpus", "show")["records"][0]["id"] == result["record"]
+
+
+def test_a_busy_machine_is_said_and_recorded(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (500.0, 0.5, 0.5))
+    _, _, err = tsr("tune", "f", "x86", *WORDS, "M=8")
+    assert "is busy (500 processes" in err
+    assert Store(str(place)).read().records[0].evidence["host"]["load"] == 500.0
 
 
 @pytest.mark.parametrize("words", [[], ["--file", "nobody.txt"], ["f", "x86", "M=8", "--shard", "3/2"], ["f", "x86", "M=8", "--sideways"]])
