@@ -227,3 +227,21 @@ def test_where_it_holds_is_an_expression_of_the_language(rules, words, outside):
     again = load([], texts={"ops.tsr": OPS, "more.tsr": f"tessera 1\n{head}; requires {{ {text} }}; {tail}"}).ruleset_or_raise()
     assert decide(again, bind_words(again, "mm", "gpu", pairs, box), box).winner == "inside"
     assert decide(again, bind_words(again, "mm", "gpu", {**pairs, **outside}, box), box).winner is None
+
+
+def test_an_open_cost_is_no_open_question_where_the_policy_does_not_ask_for_costs() -> None:
+    head = "target host; op fft; tier emitted; honours []"
+    text = (
+        f'candidate a {{ {head}; requires {{ n == 4 }}; cost 1.0 * B; bind python "no.x:a" }}\ncandidate b {{ {head}; cost 2.0 * B; bind python "no.x:b" }}\n'
+    )
+    conditions = {}
+    for order in ("tier", "tier, cost"):
+        loaded = load([], texts={"a.tsr": f"{OPS}{text}policy {{ order {order} }}\n"})
+        assert loaded.errors == ()
+        machine = parse_machine({"machine": 1, "targets": {"host": {}}}, "m.json")
+        request = bind_words(loaded.ruleset, "fft", "host", {"dtype": "c64"}, machine)
+        decision = decide(loaded.ruleset, request, machine)
+        assert decision.tag == "undecided"
+        conditions[order] = [each.condition for each in decision.residual]
+    assert not any("cost" in each for each in conditions["tier"])
+    assert any("cost" in each for each in conditions["tier, cost"])
