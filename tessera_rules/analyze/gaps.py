@@ -21,7 +21,8 @@ from tessera_rules.model.types import BOOL
 from tessera_rules.model.values import REQUIRED, Candidate
 
 MOST_COMBINATIONS = 64
-"""Combinations of refusals that are looked at for one op on one target."""
+"""Combinations of refusals that are looked at for one op on one target; fewer where there are many candidates to combine."""
+MOST_REFUSALS = 600
 MOST_GAPS = 8
 """Findings for one op on one target."""
 
@@ -51,9 +52,10 @@ def gaps(space: Space, asker: Asker) -> Iterator[Finding]:
     other_reasons: list[Term] = []
     named: list[Term] = []
     combinations = 0
+    most = min(MOST_COMBINATIONS, max(8, MOST_REFUSALS // len(space.candidates)))
     for assumed in (True, False):
         fails = [space.admitted(candidate.name, assumed=assumed) for candidate in space.candidates]
-        while combinations < MOST_COMBINATIONS and len(shown) < MOST_GAPS:
+        while combinations < most and len(shown) < MOST_GAPS:
             holds = [*space.legal, *other_reasons]
             found = asker.ask(space, holds, fails, universe=space.names.narrow)
             if found is UNDECIDED and named:
