@@ -274,7 +274,8 @@ def _run(command: Sequence[str], seconds: float) -> _Said:
 
 def _first_error(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    found = next((line for line in lines if "error:" in line or "undefined reference" in line), lines[0] if lines else "")
+    telling = ("No space left", "error:", "undefined reference")  # collect2's own "error:" says only that the linker failed
+    found = next((line for word in telling for line in lines if word in line), lines[0] if lines else "")
     return found[:400]
 
 

@@ -265,3 +265,18 @@ def test_device_sources_say_that_nothing_binds_them_here(tmp_path: Path) -> None
     found = try_bind(rules(tmp_path, text, k_cu=""), "c")
     assert isinstance(found, Unbound)
     assert "compiler 'nvrtc' makes device code" in found.reason
+
+
+def test_a_full_disk_is_the_reason_and_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = tmp_path / "fullcc"
+    said = "/usr/bin/ld: final link failed: No space left on device\\ncollect2: error: ld returned 1 exit status"
+    full.write_text(f'#!/bin/sh\ncase "$1" in -shared) [ -e "{tmp_path}/freed" ] || {{ printf "{said}" >&2; exit 1; }};; esac\nexec cc "$@"\n')
+    full.chmod(0o755)
+    monkeypatch.setenv("CC", str(full))
+    binding = one(tmp_path).candidates["c"].bind
+    assert isinstance(binding, NativeBinding)
+    found = source.build(binding)
+    assert isinstance(found, Unbound)
+    assert "No space left on device" in found.reason
+    (tmp_path / "freed").touch()
+    assert isinstance(source.build(binding), source.Built)
