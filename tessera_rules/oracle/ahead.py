@@ -27,7 +27,7 @@ from tessera_rules.oracle.store import Record, finite, now
 from tessera_rules.oracle.variants import Admission, points
 
 TRIES = 600
-SMALL = (64, 12)
+SMALL = (64, 6)
 """The largest sizes of a starting request where the clauses admit such: of an op with few dimensions, and with many."""
 
 

@@ -27,7 +27,7 @@ from tessera_rules.oracle.reference import higher_reference
 Array = np.ndarray[Any, Any]
 TWICE = 12
 """Probes that are run twice."""
-PROOF_SECONDS = 20.0
+PROOF_SECONDS = 30.0
 """How long a proof goes on to new probes; a slow kernel is proved on fewer, and a note says so."""
 
 

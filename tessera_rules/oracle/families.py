@@ -43,6 +43,11 @@ class Family:
         listed: Mapping[str, tuple[Any, ...]] = getattr(self.module, "ATTRS", {})
         return tuple(listed.get(attr, ()))
 
+    @property
+    def sizes(self) -> tuple[Mapping[str, int], ...]:
+        """Return sizes at which attributes show, where some do not at others."""
+        return tuple(getattr(self.module, "SIZES", ()))
+
     def structures(self, asked: Asked) -> Iterable[tuple[Mapping[str, Any], frozenset[str]]]:
         """Return combinations of attributes and given operands."""
         if hasattr(self.module, "TOGETHER"):

@@ -18,7 +18,6 @@ from tessera_rules.model.request import DEFAULT_ALIGN, Request
 from tessera_rules.model.show import show
 from tessera_rules.model.values import Candidate, Clause, Op
 
-
 ALLOCATED = 16
 """Bytes: the alignment that every allocator gives."""
 

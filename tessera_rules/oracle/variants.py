@@ -79,8 +79,9 @@ def variants(candidate: Candidate, request: Request, admits: Admission, family: 
     found = _shapes(candidate, base, admits, rng)
     near = [each.request for each in found] + ([base] if elements(base) <= room(base.op) else [])
     small = min(near, key=_distance_from_medium, default=base)
-    asked = Asked(small, computes, rng)
-    found += _attributes(small, admits, family, asked)
+    telling = [evolve(small, dims={**small.dims, **sizes}) for sizes in family.sizes]
+    for each in [each for each in telling if admits(each)] or [small]:
+        found += _attributes(each, admits, family, Asked(each, computes, rng))
     found += _layouts(small, admits)
     return found
 
@@ -124,7 +125,7 @@ def _numbers(term: Term, key: str) -> Iterator[int]:
 
 def room(op: Op) -> int:
     """Return how many elements the largest operand of a probe may have: fewer where many sizes multiply into the work."""
-    return ELEMENTS if len(op.dims) <= 4 else ELEMENTS // 8
+    return ELEMENTS if len(op.dims) <= 4 else ELEMENTS // 16
 
 
 def elements(request: Request) -> int:
@@ -136,7 +137,7 @@ def _shapes(candidate: Candidate, request: Request, admits: Callable[[Request], 
     """Return requests whose sizes cover the telling points of each dimension, and pairs of them as far as `SHAPES` go."""
     names = list(request.op.dims)
     choices: dict[str, list[int]] = {}
-    small = {name: min(request.dims[name], 24 if len(names) <= 4 else 8) for name in names}
+    small = {name: min(request.dims[name], 24 if len(names) <= 4 else 5) for name in names}
     for name in names:
         telling = points(candidate, request.op, name, request.dims.get(name))
         alone = [size for size in telling if admits(evolve(request, dims={**request.dims, name: size}))]

@@ -14,6 +14,8 @@ ATTRS: dict[str, tuple[Any, ...]] = {"causal": (True, False), "scale": (0.3125, 
 TOGETHER: tuple[dict[str, Any], ...] = (
     {"scale": 0.25}, {"scale": 0.25, "causal": True}, {"scale": 0.25, "window": 5}, {"scale": 0.3125, "causal": True, "window": 4, "softcap": 1.5},
 )  # fmt: skip
+SIZES = ({"Sq": 3, "Skv": 11}, {"Sq": 11, "Skv": 6})
+"""Where a causal mask starts shows with fewer queries than keys, rows that see nothing with more."""
 GAP = 160.0
 """How far the score of the key that is picked lies above every other: exp of the difference is 0 in f32, and lost in f64."""
 
