@@ -14,7 +14,10 @@ from tessera_rules.source import Span
 from tessera_rules.syntax import nodes
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+ELSEWHERE = ("TSR201", "TSR202", "TSR203", "TSR204", "TSR210", "TSR308", "TSR322")
+"""Codes of names that another file may declare."""
 # Names that declarations bring, and names that an op or a target brings.
+_USE = re.compile(r"\s*use\b")
 _DECLARED = {"op": "TSR202", "target": "TSR203", "candidate": "TSR204"}
 _NAMELESS = re.compile(r"\s*(op|target|candidate)\s*[^\w\s{]*\s*\{")
 _INSIDE = ("TSR201", "TSR205", "TSR209", "TSR212", "TSR213", "TSR316", "TSR318")
@@ -49,6 +52,7 @@ def without_echoes(found: list[Finding], lost: frozenset[str]) -> Iterator[Findi
     crowded = any(each.code == "TSR017" for each in found)  # more declarations than a load may have, counted twice
     unclosed = {each.span.source for each in syntax if each.code in _OPEN_BLOCK}
     other = {(each.span.source, each.span.line) for each in errors if each.code != "TSR106" and not _second_text(each)}
+    unread = any(_USE.match(each.span.source.line_text(each.span.line)) for each in syntax)
     for each in found:
         span = each.span
         if each.code.startswith("TSR0"):
@@ -57,7 +61,7 @@ def without_echoes(found: list[Finding], lost: frozenset[str]) -> Iterator[Findi
             continue  # what was made of half a line
         elif "\n" in span.text and any(span.start <= at < span.end for at in inside.get(span.source, ())):
             continue  # what was made of an expression over several lines, one of them wrong
-        elif each.code in nameless or (each.code in _DECLARED.values() and span.text in headless):
+        elif (unread and each.code in ELSEWHERE) or each.code in nameless or (each.code in _DECLARED.values() and span.text in headless):
             continue  # declared, most likely, where its name could not be read
         elif id(each) in beheaded:
             continue  # the field stands behind a `}` too many

@@ -5,10 +5,7 @@ from __future__ import annotations
 from attrs import define, field
 
 from tessera_rules.diagnostic import Finding, sort_key
-from tessera_rules.model.causes import without_echoes
-
-ELSEWHERE = ("TSR201", "TSR202", "TSR203", "TSR204", "TSR210", "TSR308", "TSR322")
-"""Codes of names that another file may declare."""
+from tessera_rules.model.causes import ELSEWHERE, without_echoes
 
 
 @define

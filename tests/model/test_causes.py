@@ -108,3 +108,10 @@ def test_D16_a_circle_that_is_asked_for_from_two_sides_is_one_mistake() -> None:
 def test_D16_what_a_missing_file_may_declare_is_not_missed(clause: str) -> None:
     text = OPS.replace("tessera 1\n", 'tessera 1\nuse "predicates.tsr"\n').replace("N % 16 == 0;", f"{clause};")
     assert [code for code, _ in errors(text)] == ["TSR302"]
+
+
+@pytest.mark.parametrize("line", ["use ops.tsr", "use", 'use "ops.tsr', 'use "ops.tsr" as x'])
+def test_D16_a_use_that_cannot_be_read_leaves_its_names_unmissed(line: str) -> None:
+    rest = OPS[OPS.index("target box") :]
+    assert [(code, at) for code, at in errors(f"tessera 1\n{line}\n{rest}") if not code.startswith("TSR2")] == errors(f"tessera 1\n{line}\n{rest}")
+    assert len(errors(f"tessera 1\n{line}\n{rest}")) == 1
