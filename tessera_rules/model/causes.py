@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from tessera_rules.diagnostic import Finding
 from tessera_rules.source import Span
 from tessera_rules.syntax import nodes
+from tessera_rules.syntax.messages import FIELD_WORD
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ELSEWHERE = ("TSR201", "TSR202", "TSR203", "TSR204", "TSR210", "TSR308", "TSR322")
@@ -21,11 +22,6 @@ _USE = re.compile(r"\s*use\b")
 _DECLARED = {"op": "TSR202", "target": "TSR203", "candidate": "TSR204"}
 _NAMELESS = re.compile(r"\s*(op|target|candidate)\s*[^\w\s{]*\s*\{")
 _INSIDE = ("TSR201", "TSR205", "TSR209", "TSR212", "TSR213", "TSR316", "TSR318")
-# Words that begin a field and no declaration: one of them at the top stands behind a brace too many.
-_FIELD = re.compile(
-    "tier|tags|available|requires|computes|honours|guard|avoid|accuracy|cost|bind|packs|uses|workspace|deterministic|batch_invariant"
-    "|operand|result|attr|dtype|dim|check|reference|inout|facts?|when|deny|prefer|force|because|request|expect|assume|order"
-)
 _BLOCK_END = re.compile(r"\n\}")
 _OPEN_BLOCK = ("TSR002", "TSR021")
 
@@ -43,7 +39,7 @@ def without_echoes(found: list[Finding], lost: frozenset[str]) -> Iterator[Findi
     headless = {word for each in syntax for word in _WORD.findall(each.span.source.line_text(each.span.line))}
     heads = [_NAMELESS.match(each.span.source.line_text(each.span.line)) for each in syntax]
     nameless = {_DECLARED[head[1]] for head in heads if head is not None}
-    astray = [each.span for each in syntax if each.code == "TSR001" and _FIELD.fullmatch(each.span.text)]
+    astray = [each.span for each in syntax if each.code == "TSR001" and FIELD_WORD.fullmatch(each.span.text)]
     lost |= {word for span in astray for word in _WORD.findall(_BLOCK_END.split(span.source.text[span.start :], 1)[0])}
     beheaded = {id(_last_before(span, found)) for span in astray}
     inside: dict[object, list[int]] = {}

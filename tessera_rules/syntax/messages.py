@@ -38,6 +38,11 @@ _LINE = re.compile(r"[^\r\n]*")
 # How many of the brackets that are open at the end of a file are shown, innermost first.
 _MOST_OPEN = 3
 DECLARATIONS = ("op", "target", "candidate", "rule", "policy", "test", "predicate", "for", "use")
+# Words that begin a field and no declaration: one of them at the top stands behind a brace too many.
+FIELD_WORD = re.compile(
+    "tier|tags|available|requires|computes|honours|guard|avoid|accuracy|cost|bind|packs|uses|workspace|deterministic|batch_invariant"
+    "|operand|result|attr|dtype|dim|check|reference|inout|facts?|when|deny|prefer|force|because|request|expect|assume|order"
+)
 
 
 class Reporter:
@@ -71,7 +76,9 @@ class Reporter:
         fits = {each for each in expected if each[0].islower()} - _OPERATORS - {"because", "else", "returns", "with", "over", "by"}
         span = self._span(lexer.start, lexer.end)
         if "ERROR_ITEM" in expected:
-            return codes.UNEXPECTED.at(span, f"'{word}' begins no declaration", hint=did_you_mean(word, DECLARATIONS, "declaration"))
+            stray = FIELD_WORD.fullmatch(word) is not None and lexer.text[: lexer.start].rstrip().endswith("}")
+            hint = "the `}` before it closes its block: is that one too many?" if stray else did_you_mean(word, DECLARATIONS, "declaration")
+            return codes.UNEXPECTED.at(span, f"'{word}' begins no declaration", hint=hint)
         if "ERROR_FIELD" in expected and "ERROR_CLAUSE" not in expected:
             block = self._block()
             return codes.UNKNOWN_FIELD.at(span, f"'{word}' is no field of {block}", hint=self._field_hint(word, fits))

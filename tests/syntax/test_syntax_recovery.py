@@ -250,3 +250,10 @@ def test_D16_a_mistake_after_a_closed_block_is_not_looked_for_in_it(after: str) 
 def test_D16_tuples_of_a_list_that_cannot_be_read_are_not_misplaced(list_: str) -> None:
     text = f'test "x" {{\n  for (a, b) in {list_}\n  request m on c {{ M a }}\n  expect x\n}}\n'
     assert [code for code, _, _ in places(text)] == ["TSR001"]
+
+
+def test_a_field_behind_a_brace_too_many_is_told_from_a_misspelt_declaration() -> None:
+    (stray,) = findings("candidate c {\n  tier emitted\n  }\n  computes f16\n}\n")
+    assert "one too many" in (stray.hint or "")
+    (slip,) = findings("candidat c {\n  tier emitted\n}\n")
+    assert slip.hint == "did you mean 'candidate'?"
