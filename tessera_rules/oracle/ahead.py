@@ -15,6 +15,7 @@ from tessera_rules.bind.bound import Bound
 from tessera_rules.bind.inputs import make_operands
 from tessera_rules.bind.operands import bind_operands
 from tessera_rules.errors import TesseraError
+from tessera_rules.machine.epoch import EPOCH
 from tessera_rules.machine.local import LocalMachine
 from tessera_rules.model.request import Request
 from tessera_rules.model.values import REQUIRED, Candidate, Op, Ruleset
@@ -63,6 +64,7 @@ def verify_all(
         mine = [each for each in asked if (each.op.name, each.target) == (candidate.op, candidate.target) and admits(each)]
         for request in mine if asked else starts(candidate, ruleset.ops[candidate.op], machine, admits):
             yield _proved(bound, ruleset, machine, ledger, request, listed=bool(asked), progress=tell)
+    EPOCH.advance()  # what was decided without these proofs is decided again
 
 
 def bound_here(ruleset: Ruleset, machine: LocalMachine, candidate: Candidate) -> Bound | str:
