@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from tessera_rules.analyze.space import Point, Space
 from tessera_rules.compile.domain import UNDECIDED, IntegerSet, Undecided, Values, between, exactly, satisfy
@@ -19,6 +19,8 @@ QUICK_BUDGET = 500
 """With a solver at hand: what the search may take before it is asked."""
 MINIMAL_BUDGET = 1500
 """For a step that makes a witness smaller; what it leaves undecided stays as it was."""
+MANY_CANDIDATES = 24
+"""With more than this the solver is not asked for each step that makes a witness smaller."""
 Solver = Callable[[Sequence[Term], Sequence[Term], Mapping[str, Values]], Found]
 """What is asked where the search is undecided: the same question, the same kinds of answers."""
 
@@ -105,7 +107,9 @@ class Asker:
             point = found
 
     def _within(self, space: Space, holds: Sequence[Term], fails: Sequence[Term], universe: Mapping[str, Values]) -> Point | None:
-        found = self.ask(space, holds, fails, universe=universe, budget=MINIMAL_BUDGET)
+        solver = self.solver if len(space.candidates) <= MANY_CANDIDATES else None
+        found = evolve(self, solver=solver).ask(space, holds, fails, universe=universe, budget=MINIMAL_BUDGET)
+        self.asked += 1
         return found if isinstance(found, Mapping) else None
 
 

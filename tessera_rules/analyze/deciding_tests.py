@@ -19,6 +19,8 @@ def undecisive_tests(ruleset: Ruleset, passes: Passes) -> Iterator[Finding]:
     """Yield TSR512 for each test that passes whichever single clause or condition is turned over, in every round."""
     for test in ruleset.tests:
         rounds = [each for each in test.requests if each.op in ruleset.ops]
+        if any(each.words.get(name) == 0 for each in rounds for name in ruleset.ops[each.op].dims):
+            continue  # about what is empty: the language decides that, not a clause
         if not rounds or not all(passes(ruleset, test, each) for each in rounds):
             continue  # a test that fails has something to say already
         if not any(_decided(ruleset, test, each, passes) for each in rounds):
