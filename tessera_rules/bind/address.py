@@ -27,7 +27,7 @@ def _asked(x: np.ndarray[Any, Any]) -> int:
 def _trial() -> bool:
     """Whether both ways agree on arrays of several kinds."""
     base = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-    some = [base, base[1:, ::2, ::-1], base.T, np.zeros((), np.int8), np.frombuffer(b"abcd", np.uint8)]
+    some: list[np.ndarray[Any, Any]] = [base, base[1:, ::2, ::-1], base.T, np.zeros((), np.int8), np.frombuffer(b"abcd", np.uint8)]
     try:
         return all(_read(x) == _asked(x) for x in some)
     except Exception:  # another implementation of Python: no such addresses
