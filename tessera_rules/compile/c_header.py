@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from attrs import define, frozen
 
-from tessera_rules.compile.c_functions import EMPTY, OVERFLOW, Functions, Names, arguments_of, parameters_of
+from tessera_rules.compile.c_functions import Functions
 from tessera_rules.compile.c_prelude import PRELUDE, SQUARE_ROOT
+from tessera_rules.compile.c_ranking import EMPTY, OVERFLOW, Names, arguments_of, parameters_of
 from tessera_rules.compile.c_text import comment, literal, number
 from tessera_rules.compile.course import RAISES, REFERENCE, UNDECIDED, Course
 
@@ -34,7 +35,7 @@ def write_header(course: Course, prefix: str, about: Sequence[str], vectors: Seq
     """Return the header of a course.
 
     ``prefix`` is an identifier that all its names begin with; ``about`` are lines for its first comment. Raises `CannotWriteError`
-    where more than 64 candidates may race and a rule, an ``avoid`` or a cost has a say.
+    where more than 64 candidates may race.
     """
     return _Header(course, prefix, tuple(about), tuple(vectors)).whole()
 
