@@ -78,6 +78,18 @@ def test_what_is_written_in_place_and_every_dtype_and_layout_repeat(
             assert found.tried.request.layouts[name[0]].strides == tuple(map(int, said.split(",")))
 
 
+def test_what_a_run_tells_is_of_the_first_call_and_of_the_worst_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.session.replayed.SUMS", 1 + 2.0**-20)
+    (tmp_path / "r.tsr").write_text(OPS)
+    tried = run_words(open_arbiter([tmp_path / "r.tsr"]), "both", "cpu", {"M": "4", "N": "6", "dtype": "f32"}, seed=5)
+    assert tried.execution.tag == "kernel"
+    x, c = tried.operands["x"], tried.operands["c"]
+    np.testing.assert_allclose(tried.results[0], (c.astype("f8") + x) / 2, rtol=1e-5)
+    assert tried.judgement is not None
+    assert tried.judgement.place is not None
+    assert len(tried.judgement.place) == 1, "the sums of the second result are further off than the elements of the first"
+
+
 C_RULES = """tessera 1
 op twice { operand x: [N]; result [N]; dtype x in [f32]; reference python "tests.session.replayed:doubled" }
 target cpu { }
