@@ -59,3 +59,9 @@ def test_what_cannot_be_made_is_the_callers_mistake(tmp_path: Path, words: dict[
 def test_strides_that_reach_too_far_are_the_callers_mistake(tmp_path: Path) -> None:
     with pytest.raises(OperandError, match="'x'"):
         make_operands(request(tmp_path, M=3, N=3, dtype="f32", **{"x.strides": "99999999999999,1"}))
+
+
+def test_a_dimension_of_size_0_leaves_the_others_their_indices(tmp_path: Path) -> None:
+    made = make_operands(request(tmp_path, M=50, N=0, dtype="f32"))
+    assert made["x"].shape == (50, 0)
+    assert made["table"].max() > 5
