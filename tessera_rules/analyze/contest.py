@@ -15,7 +15,7 @@ from tessera_rules.analyze.cost import cheaper
 from tessera_rules.analyze.space import Point, Space
 from tessera_rules.arbiter.decision import Decision
 from tessera_rules.arbiter.rank import TIER_RANK
-from tessera_rules.compile.domain import UNDECIDED, Values, may_fail
+from tessera_rules.compile.domain import UNDECIDED, Values
 from tessera_rules.compile.evaluate import truth
 from tessera_rules.compile.kinds import ClauseError
 from tessera_rules.compile.simplify import TRUE, conjunction
@@ -177,7 +177,7 @@ class Contest:
             names |= action.candidates | action.over
         for name in sorted(names & set(self.space.entrants)):
             term = self.gates(name)
-            if not self.space.exact(name) or (not self._races(name, point) and may_fail(term)):
+            if not self.space.exact(name):
                 return None
             parts.append(term if self._races(name, point) else Apply(BOOL, "not", (term,)))
         return parts
@@ -203,8 +203,11 @@ class Contest:
                 parts.append(Apply(BOOL, "not", (self.space.when(rule),)))
                 continue
             for name in sorted((action.candidates - {winner.name}) & set(self.space.entrants)):
-                if self._value(rule, point) is None or self._races(name, point) or may_fail(self.gates(name)):
-                    return None
+                if self._value(rule, point) is None or self._races(name, point):
+                    # it stays all the same, by a circle: who is preferred over whom is fixed by everybody's being as here
+                    more = self._everything_as_is(point)
+                    return None if more is None else [*parts, *more]
+                # where its gates are an error the condition is one too, and nothing is concluded
                 parts.append(Apply(BOOL, "not", (self.gates(name),)))
         return parts
 
