@@ -99,3 +99,10 @@ def test_T26_memory_that_is_none_is_the_callers_mistake(session: Arbiter, interf
     for lane in (None, "x86_generic_matmul_f32", "reference"):
         with pytest.raises(tsr.OperandError, match=said):
             session.run("matmul", Described(**interface), numbers(7, 3), target="x86", force=lane)
+
+
+@pytest.mark.parametrize("strides", [(-28, 4), (28, -4), (56, 4)])
+def test_T26_a_view_that_leaves_its_buffer_at_either_end_is_the_callers_mistake(session: Arbiter, strides: tuple[int, int]) -> None:
+    beyond = np.lib.stride_tricks.as_strided(numbers(5, 7), (5, 7), strides)
+    with pytest.raises(tsr.OperandError, match="outside of its buffer"):
+        session.run("matmul", beyond, numbers(7, 3), target="x86")
