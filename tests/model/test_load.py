@@ -117,3 +117,14 @@ def test_untrusted_paths_mark_their_candidates(tmp_path: Path) -> None:
     write(tmp_path, a=text)
     assert load([tmp_path]).ruleset.untrusted == frozenset()
     assert load([tmp_path], untrusted=[tmp_path]).ruleset.untrusted == {"c"}
+
+
+def test_what_a_trusted_file_uses_is_trusted_and_what_only_others_use_is_not(tmp_path: Path) -> None:
+    for name in ("theirs", "shared", "own"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "shared" / "one.tsr").write_text("tessera 1\ntarget one { }\n")
+    (tmp_path / "shared" / "two.tsr").write_text("tessera 1\ntarget two { }\n")
+    (tmp_path / "theirs" / "t.tsr").write_text('tessera 1\nuse "../shared/one.tsr"\nuse "../shared/two.tsr"\n')
+    (tmp_path / "own" / "o.tsr").write_text('tessera 1\nuse "../shared/one.tsr"\n')
+    ruleset = load([tmp_path / "theirs", tmp_path / "own"], untrusted=[tmp_path / "theirs"]).ruleset
+    assert {Path(source.name).name for source in ruleset.untrusted_sources} == {"t.tsr", "two.tsr"}
