@@ -246,7 +246,9 @@ class _Builder:
             inner = Situation(situation.ruleset, request, situation.machine, situation.assumed, situation.excluded, situation.proofs, None, chain)
             course = _Builder(inner, frozenset(name for name, term in sizes if term is not None), None, self.intern).course()
         except TesseraError:
-            return Step(Const(BOOL, False), no, no)
+            # refused, unless a size has no answer: that is asked first
+            asked = [Apply(BOOL, "eq", (term, term)) for _, term in sizes if term is not None]
+            return Step(self.intern(Apply(BOOL, "and", (*asked, Const(BOOL, False)))), no, error)
         for said in course.open:
             self._open(f"{candidate.name}: {used.text}: {said}", None)
         return UsesStep(course, tuple(sizes), no, error)

@@ -60,7 +60,7 @@ def either(*masks: Mask) -> Mask:
     found: Mask = False
     for mask in masks:
         if mask is not False:
-            found = mask if found is False else np.logical_or(found, mask)
+            found = mask if found is False or mask is True else True if found is True else np.logical_or(found, mask)
     return found
 
 

@@ -124,7 +124,7 @@ class _Block:
         return winners
 
     def _full(self, mask: Mask) -> Array:
-        return np.full(self.length, mask) if isinstance(mask, bool) else mask
+        return mask if isinstance(mask, np.ndarray) and mask.ndim else np.full(self.length, bool(mask))
 
     # ---- conditions ----
 
