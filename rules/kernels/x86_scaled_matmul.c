@@ -1,7 +1,7 @@
 /* scaled_matmul: eight-bit operands, a scale for each row of a and each column of b. */
 #include "tsr_product.h"
 
-/* Indices into the dtypes of the language (tessera_rules.model.dtypes). */
+/* Indices into the dtypes of the language (tessera_rules.dtypes). */
 enum { RESULT_F64 = 0, RESULT_F32 = 1, RESULT_F16 = 3, RESULT_BF16 = 4, RESULT_I32 = 11 };
 
 #ifdef DTYPE_i8

@@ -12,7 +12,7 @@ from tessera_rules.arbiter.request import PROMISES
 from tessera_rules.compile.domain import may_fail, plain_layout
 from tessera_rules.compile.kinds import ClauseError
 from tessera_rules.compile.simplify import FALSE, TRUE, conjunction, disjunction, simplify, substitute
-from tessera_rules.model.dtypes import DTYPES, holds
+from tessera_rules.dtypes import DTYPES, holds
 from tessera_rules.model.request import UNKNOWN
 from tessera_rules.model.terms import Apply, Const, Fact, Term
 from tessera_rules.model.types import BOOL, DTYPE, INT, Type

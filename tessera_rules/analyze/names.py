@@ -12,7 +12,7 @@ from tessera_rules.analyze.lists import list_classes
 from tessera_rules.compile.domain import OTHER, Values, between, named_values, of_dim
 from tessera_rules.compile.domain.integers import MAX_SIZE
 from tessera_rules.compile.domain.universe import ALIGNMENTS
-from tessera_rules.model.dtypes import DTYPES
+from tessera_rules.dtypes import DTYPES
 from tessera_rules.model.terms import Apply, Const, Fact, Term, Version, facts
 from tessera_rules.model.types import Type
 from tessera_rules.model.values import REQUIRED, Attr, Op, Target

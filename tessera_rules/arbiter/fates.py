@@ -15,7 +15,7 @@ from tessera_rules.arbiter.situation import Situation
 from tessera_rules.arbiter.uses import used_keys, uses_outcomes
 from tessera_rules.compile.evaluate import UNKNOWN, ClauseError, truth
 from tessera_rules.compile.simplify import negation
-from tessera_rules.model.dtypes import holds
+from tessera_rules.dtypes import holds
 from tessera_rules.model.terms import Apply, Const, Fact, Term, facts
 from tessera_rules.model.types import BOOL, DTYPE, INT
 from tessera_rules.model.values import Candidate, Clause

@@ -14,7 +14,7 @@ from tessera_rules.arbiter.reasons import Open
 from tessera_rules.arbiter.situation import Situation
 from tessera_rules.compile.evaluate import UNKNOWN, ClauseError, clause_values, evaluate, truth
 from tessera_rules.compile.simplify import simplify
-from tessera_rules.model.dtypes import holds
+from tessera_rules.dtypes import holds
 from tessera_rules.model.request import Request
 from tessera_rules.model.show import show
 from tessera_rules.model.terms import Apply, Const, Term, facts, reads

@@ -14,10 +14,10 @@ from tessera_rules.arbiter.reasons import spelled
 from tessera_rules.arbiter.request import bind_words
 from tessera_rules.compile.evaluate import clause_values, truth
 from tessera_rules.diagnostic import Finding, Related
+from tessera_rules.dtypes import DTYPES
 from tessera_rules.errors import TesseraError
 from tessera_rules.machine.stated import StatedMachine
 from tessera_rules.model import codes
-from tessera_rules.model.dtypes import DTYPES
 from tessera_rules.model.terms import facts
 from tessera_rules.model.values import Candidate, Clause, Ruleset
 

@@ -6,8 +6,8 @@ import math
 import re
 from typing import Any
 
+from tessera_rules.dtypes import DTYPES, canonical
 from tessera_rules.errors import OperandError
-from tessera_rules.model.dtypes import DTYPES, canonical
 from tessera_rules.model.types import Type
 from tessera_rules.nearest import did_you_mean
 

@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from attrs import field, frozen
 
+from tessera_rules.dtypes import FORMATS
 from tessera_rules.errors import MissingExtraError, OperandError
-from tessera_rules.model.dtypes import FORMATS
 from tessera_rules.model.request import MAX_ALIGN
 
 Kind = Literal["numpy", "torch", "buffer", "interface", "dlpack", "cuda"]

@@ -21,12 +21,12 @@ from tessera_rules.bind.library import changed_marks
 from tessera_rules.bind.operands import bind_operands
 from tessera_rules.bind.outcome import Unbound
 from tessera_rules.compile.evaluate import truth
+from tessera_rules.dtypes import DTYPES
 from tessera_rules.errors import TesseraError
 from tessera_rules.machine.base import Answer
 from tessera_rules.machine.cpu import usable_cores
 from tessera_rules.machine.local import LocalMachine
 from tessera_rules.machine.stated import StatedMachine
-from tessera_rules.model.dtypes import DTYPES
 from tessera_rules.model.request import Request
 from tessera_rules.model.terms import reads
 from tessera_rules.model.values import Candidate, PythonBinding, Ruleset

@@ -12,8 +12,8 @@ import numpy as np
 
 from tessera_rules.bind.arrays import dense_strides, dtype_of, reach
 from tessera_rules.compile.evaluate import UNKNOWN, evaluate
+from tessera_rules.dtypes import FORMATS
 from tessera_rules.errors import OperandError
-from tessera_rules.model.dtypes import FORMATS
 from tessera_rules.model.request import DEFAULT_ALIGN, Request
 from tessera_rules.model.terms import Term
 from tessera_rules.model.values import Operand

@@ -1,7 +1,7 @@
 """Native bindings: every argument of a C function worked out, checked and packed before the function is entered.
 
 Conventions for what C has no type for: a ``one of`` attribute is passed as the index of its word in declared order, a dtype as
-its index in `model.dtypes.DTYPES`, a list by ``ptr`` to its count followed by its items (words and dtypes: int32, integers:
+its index in `dtypes.DTYPES`, a list by ``ptr`` to its count followed by its items (words and dtypes: int32, integers:
 int64, floats: double; the count has the items' type), a string by ``ptr`` to its UTF-8 with a NUL. ``f32? x`` is a pointer to
 the value, null where it is null. The stride of an operand that is not given is 0.
 """
@@ -21,7 +21,7 @@ from tessera_rules.bind.outcome import KernelFailed
 from tessera_rules.bind.results import Contract
 from tessera_rules.compile.evaluate import UNKNOWN, ClauseError, evaluate, truth
 from tessera_rules.compile.operators import shown
-from tessera_rules.model.dtypes import DTYPES
+from tessera_rules.dtypes import DTYPES
 from tessera_rules.model.request import Request
 from tessera_rules.model.terms import reads
 from tessera_rules.model.types import Type

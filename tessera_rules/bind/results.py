@@ -8,8 +8,8 @@ from attrs import frozen
 
 from tessera_rules.arbiter.facts import RequestFacts
 from tessera_rules.compile.evaluate import UNKNOWN, evaluate
+from tessera_rules.dtypes import accumulator
 from tessera_rules.errors import OperandError
-from tessera_rules.model.dtypes import accumulator
 from tessera_rules.model.request import Request
 from tessera_rules.model.values import Result
 

@@ -9,9 +9,10 @@ from tessera_rules.check.edits import replace
 from tessera_rules.check.registry import Mark, check
 from tessera_rules.check.subjects import Where
 from tessera_rules.diagnostic import Code, Edit, Related
+from tessera_rules.dtypes import ALIASES
 from tessera_rules.source import Span
 from tessera_rules.syntax import nodes
-from tessera_rules.syntax.aliases import ALIASES, alias_edits
+from tessera_rules.syntax.aliases import alias_edits
 
 ALIAS = Code(
     "TSR421",

@@ -9,9 +9,9 @@ PRELUDE = r"""
 #define TSR_ST_WIDE 2  /* it does not fit in 64 bits, or would be rounded: the library knows, this header does not */
 
 #if defined(__GNUC__)
-#define TSR_HOT static inline __attribute__((always_inline))
+#define TESSERA_HOT static inline __attribute__((always_inline))
 #else
-#define TSR_HOT static inline
+#define TESSERA_HOT static inline
 #endif
 
 static inline int64_t tsr_st(int *st, int what) {

@@ -58,7 +58,7 @@ class Pieces:
         declared = [f"    {kind} t{place} = 0;" for place, kind in enumerate(terms.temporaries)]
         unused += [f"    (void)t{place};" for place in range(len(terms.temporaries))]
         self.names.needs_sqrt = self.names.needs_sqrt or terms.needs_sqrt
-        self.names.functions.append("\n".join([f"{'TSR_HOT' if hot else 'static inline'} int {head} {{", *local, *declared, *unused, *body, "}", ""]))
+        self.names.functions.append("\n".join([f"{'TESSERA_HOT' if hot else 'static inline'} int {head} {{", *local, *declared, *unused, *body, "}", ""]))
 
     def _with(self, *extra: str) -> str:
         return ", ".join(each for each in (parameters_of(self.course), *extra) if each)

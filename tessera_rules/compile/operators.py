@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tessera_rules.compile.kinds import ClauseError, kind_of, plain, shown, typed
-from tessera_rules.model.dtypes import FORMATS
+from tessera_rules.dtypes import FORMATS
 from tessera_rules.model.patterns import Matcher
 from tessera_rules.model.terms import Version
 from tessera_rules.nearest import did_you_mean

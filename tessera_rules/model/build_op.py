@@ -7,11 +7,11 @@ from typing import Any
 from attrs import evolve
 
 from tessera_rules.diagnostic import Related
+from tessera_rules.dtypes import DTYPES, canonical
 from tessera_rules.model import codes
 from tessera_rules.model.bindings import python_binding
 from tessera_rules.model.clauses import build_clause
 from tessera_rules.model.constant import NotConstant, constant
-from tessera_rules.model.dtypes import DTYPES, canonical
 from tessera_rules.model.expressions import TermBuilder
 from tessera_rules.model.fields import Fields
 from tessera_rules.model.loops import Loops, LoopValue, declared_text, name_text

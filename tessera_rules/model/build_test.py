@@ -8,9 +8,9 @@ from typing import Any, get_args
 from attrs import define
 
 from tessera_rules.diagnostic import Related
+from tessera_rules.dtypes import DTYPES, canonical
 from tessera_rules.model import codes
 from tessera_rules.model.build_op import typed_constant
-from tessera_rules.model.dtypes import DTYPES, canonical
 from tessera_rules.model.expand import rounds
 from tessera_rules.model.fields import Fields
 from tessera_rules.model.loops import Loops, fill, name_text

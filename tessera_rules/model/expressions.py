@@ -8,8 +8,8 @@ from typing import Any
 from attrs import define, evolve, field
 
 from tessera_rules.diagnostic import Related
+from tessera_rules.dtypes import DTYPES, canonical
 from tessera_rules.model import codes
-from tessera_rules.model.dtypes import DTYPES, canonical
 from tessera_rules.model.loops import LoopValue, fill
 from tessera_rules.model.patterns import compile_pattern
 from tessera_rules.model.report import Findings

@@ -38,7 +38,9 @@ class Version:
     def __attrs_post_init__(self) -> None:
         parts: list[tuple[int, int | str]] = []
         for piece in _pieces(self.text):
-            parts.append((1, int(piece)) if piece.isdigit() and len(piece) <= 200 else (0, piece))
+            if len(piece) > 200:
+                raise ValueError("a part of a version has at most 200 characters")
+            parts.append((1, int(piece)) if piece.isdigit() else (0, piece))
         while parts and parts[-1] == (1, 0):
             parts.pop()
         object.__setattr__(self, "key", tuple(parts))

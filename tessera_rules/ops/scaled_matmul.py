@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tessera_rules.bind.arrays import word_of
-from tessera_rules.model.dtypes import accumulator
+from tessera_rules.dtypes import accumulator
 from tessera_rules.ops.precision import Array, quiet, rounded, sizes, widened
 from tessera_rules.oracle.bounds import Precision, roundoff
 

@@ -20,7 +20,7 @@ import numpy as np
 from attrs import frozen
 
 from tessera_rules.bind.arrays import word_of
-from tessera_rules.model.dtypes import FORMATS, holds
+from tessera_rules.dtypes import FORMATS, holds
 
 Array = np.ndarray[Any, Any]
 

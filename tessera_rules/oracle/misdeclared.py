@@ -7,7 +7,7 @@ import numpy as np
 from tessera_rules.bind.arrays import dtype_of
 from tessera_rules.bind.inputs import place
 from tessera_rules.bind.results import contracts
-from tessera_rules.model.dtypes import FORMATS
+from tessera_rules.dtypes import FORMATS
 from tessera_rules.model.request import Request
 from tessera_rules.oracle.budget import theory_bound
 from tessera_rules.oracle.examine import Examiner

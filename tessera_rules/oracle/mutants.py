@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from tessera_rules.bind.arrays import dtype_of
 from tessera_rules.bind.inputs import operand_dtype
 from tessera_rules.bind.results import Contract, contracts
-from tessera_rules.model.dtypes import FORMATS, holds
+from tessera_rules.dtypes import FORMATS, holds
 from tessera_rules.model.request import Request
 from tessera_rules.model.terms import Fact
 from tessera_rules.model.values import REQUIRED

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from tessera_rules.model.dtypes import DTYPES
+from tessera_rules.dtypes import DTYPES
 from tessera_rules.model.values import Attr, Op, Ruleset
 from tessera_rules.repl.console import DECLARATIONS, VERBS
 

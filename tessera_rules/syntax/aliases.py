@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
+from tessera_rules.dtypes import ALIASES
 from tessera_rules.syntax import nodes
-
-ALIASES: dict[str, str] = {
-    "float64": "f64", "fp64": "f64", "double": "f64",
-    "float32": "f32", "fp32": "f32", "float": "f32", "single": "f32",
-    "float16": "f16", "fp16": "f16", "half": "f16",
-    "bfloat16": "bf16",
-    "float8_e4m3fn": "f8e4m3", "float8_e4m3": "f8e4m3", "fp8_e4m3": "f8e4m3", "e4m3": "f8e4m3", "e4m3fn": "f8e4m3",
-    "float8_e5m2": "f8e5m2", "fp8_e5m2": "f8e5m2", "e5m2": "f8e5m2",
-    "float8_e4m3fnuz": "f8e4m3fnuz", "float8_e5m2fnuz": "f8e5m2fnuz",
-    "float4_e2m1fn": "f4e2m1", "float4_e2m1": "f4e2m1", "fp4_e2m1": "f4e2m1",
-    "int64": "i64", "int32": "i32", "int16": "i16", "int8": "i8", "int4": "i4",
-    "uint8": "u8", "uint4": "u4",
-    "complex64": "c64", "complex128": "c128",
-}  # fmt: skip
 
 
 def alias_edits(file: nodes.File) -> list[tuple[int, int, str]]:

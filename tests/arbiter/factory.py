@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tessera_rules.model.dtypes import FORMATS
+from tessera_rules.dtypes import FORMATS
 from tessera_rules.model.terms import Apply, Const, Fact, Term, Version, loop_values, reads
 from tessera_rules.model.types import ANY, BOOL, DTYPE, FLOAT, INT, STRING, Type
 from tessera_rules.model.values import (

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tessera_rules.bind.arrays import as_kind, as_numpy, dtype_of, like, view
+from tessera_rules.dtypes import DTYPES
 from tessera_rules.errors import OperandError
-from tessera_rules.model.dtypes import DTYPES
 
 
 class Exporter:

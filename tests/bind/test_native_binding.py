@@ -10,8 +10,8 @@ import pytest
 from tessera_rules.bind.bound import NativeBound
 from tessera_rules.bind.outcome import KernelFailed, Unbound
 from tessera_rules.declined import Declined
+from tessera_rules.dtypes import DTYPES
 from tessera_rules.errors import OperandError
-from tessera_rules.model.dtypes import DTYPES
 from tessera_rules.model.values import Ruleset
 from tests.bind.rules import MATMUL_ARGUMENTS, MATMUL_C, bound, candidate, operands, rules, try_bind
 

@@ -217,7 +217,7 @@ def special_value(special: str, dtype: np.dtype[Any]) -> Any:
     """Return a value by its name, None where the dtype has none."""
     word = word_of(dtype)
     if special == "denormal":
-        from tessera_rules.model.dtypes import FORMATS
+        from tessera_rules.dtypes import FORMATS
 
         return complex(2.0 ** FORMATS[word].min_exponent, 0) if dtype.kind == "c" else 2.0 ** FORMATS[word].min_exponent
     if special == "zero":

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tessera_rules.bind.arrays import dtype_of
-from tessera_rules.model.dtypes import FORMATS
+from tessera_rules.dtypes import FORMATS
 from tessera_rules.ops.precision import rounded, widened
 
 NARROW = ("f16", "bf16", "f8e4m3", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz")

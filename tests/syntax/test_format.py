@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from tessera_rules.errors import RuleError
-from tessera_rules.model import dtypes
 from tessera_rules.source import Source
 from tessera_rules.syntax import parse, parse_items
-from tessera_rules.syntax.aliases import ALIASES
 from tessera_rules.syntax.format import LayoutError, format_text, same_meaning
 from tessera_rules.syntax.layout import read_tokens
 from tests.syntax.texts import EXAMPLES
@@ -195,10 +193,6 @@ def test_aliases_become_the_canonical_words() -> None:
 
 def test_a_loop_name_that_is_spelt_as_an_alias_stays() -> None:
     assert "dtype == half" in laid("for half in [f16] { candidate c_{half} { requires { dtype == half } } }")
-
-
-def test_the_alias_table_is_the_models() -> None:
-    assert ALIASES == dtypes.ALIASES
 
 
 def test_a_clause_that_begins_with_an_operator_word_is_parted_by_a_semicolon() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tessera_rules.compile.domain.integers import EVERY, MAX_SIZE, NATURAL, IntegerSet, between, exactly
-from tessera_rules.model.dtypes import DTYPES
+from tessera_rules.dtypes import DTYPES
 from tessera_rules.model.request import DEFAULT_ALIGN, MAX_ALIGN
 from tessera_rules.model.terms import Apply, Const, Fact, Term, Version, facts
 from tessera_rules.model.types import Type

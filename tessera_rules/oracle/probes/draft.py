@@ -12,7 +12,7 @@ from tessera_rules.arbiter.facts import RequestFacts
 from tessera_rules.bind.arrays import dtype_of
 from tessera_rules.bind.inputs import operand_dtype, random_values
 from tessera_rules.compile.evaluate import UNKNOWN
-from tessera_rules.model.dtypes import FORMATS
+from tessera_rules.dtypes import FORMATS
 from tessera_rules.model.request import Request
 
 Array = np.ndarray[Any, Any]

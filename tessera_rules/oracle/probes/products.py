@@ -7,7 +7,7 @@ from math import ceil, log2
 
 import numpy as np
 
-from tessera_rules.model.dtypes import FORMATS
+from tessera_rules.dtypes import FORMATS
 from tessera_rules.oracle.probes.draft import Array, Asked, Draft, random_drafts
 
 WIDE = {"f32": 12, "bf16": 8, "f16": 11, "f64": 26}

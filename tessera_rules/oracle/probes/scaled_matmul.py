@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tessera_rules.model.dtypes import FORMATS
+from tessera_rules.dtypes import FORMATS
 from tessera_rules.oracle.probes.draft import Array, Asked, Draft, generic
 from tessera_rules.oracle.probes.products import pairs
 
