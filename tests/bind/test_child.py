@@ -101,7 +101,17 @@ def test_a_hang_ends_at_its_time_limit_with_all_that_it_started(ruleset: Ruleset
     found = trial(ruleset, n, seconds=1.0)
     assert time.monotonic() - start < 8
     assert (found.outcome, found.reason) == ("crashed", "timeout: it had not ended after 1 s")
-    assert marked(str(tmp_path)) == []
+    assert gone(str(tmp_path))
+
+
+def gone(mark: str) -> bool:
+    """Whether every process with a mark is gone. SIGKILL was sent to all; a busy kernel takes a moment to take an orphan away."""
+    end = time.monotonic() + 5
+    while marked(mark):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def marked(mark: str) -> list[str]:
