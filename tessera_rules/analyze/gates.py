@@ -8,7 +8,6 @@ from typing import Literal
 from attrs import field, frozen
 
 from tessera_rules.analyze.probes import Probes
-from tessera_rules.arbiter.request import PROMISES
 from tessera_rules.compile.domain import may_fail, plain_layout
 from tessera_rules.compile.kinds import ClauseError
 from tessera_rules.compile.simplify import FALSE, TRUE, conjunction, disjunction, simplify, substitute
@@ -17,6 +16,7 @@ from tessera_rules.model.request import UNKNOWN
 from tessera_rules.model.terms import Apply, Const, Fact, Term
 from tessera_rules.model.types import BOOL, DTYPE, INT, Type
 from tessera_rules.model.values import REQUIRED, Candidate, Clause, Op, Rule, Ruleset, Uses
+from tessera_rules.model.words import PROMISES
 
 Kind = Literal["deny", "requires", "binding", "uses", "closed_world", "precision", "workspace", "promise", "available"]
 DEEPEST_USE = 4

@@ -16,9 +16,9 @@ from tessera_rules.machine.base import Machine
 from tessera_rules.model.request import Request
 from tessera_rules.model.types import INT
 from tessera_rules.model.values import REQUIRED, Dim, Op, Ruleset, StatedLayout, TestRequest
+from tessera_rules.model.words import PROMISES
 from tessera_rules.nearest import did_you_mean
 
-PROMISES = ("deterministic", "batch_invariant")
 LAYOUT_WORDS = ("align", "strides", "dtype")
 
 

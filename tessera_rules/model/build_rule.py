@@ -18,11 +18,11 @@ from tessera_rules.model.loops import Loops, LoopValue, declared_text, fill, nam
 from tessera_rules.model.report import Findings
 from tessera_rules.model.scope import WHEN, Scope
 from tessera_rules.model.values import CRITERIA, TIERS, Action, Candidate, Clause, Policy, Rule
+from tessera_rules.model.words import PROMISES
 from tessera_rules.nearest import did_you_mean
 from tessera_rules.syntax import nodes
 
 ACTIONS = ("deny", "avoid", "prefer", "force")
-PROMISES = ("deterministic", "batch_invariant")
 
 
 @define

@@ -17,13 +17,12 @@ from tessera_rules.model.loops import Loops, fill, name_text
 from tessera_rules.model.report import Findings
 from tessera_rules.model.types import INT, Type
 from tessera_rules.model.values import Candidate, Expectation, Op, StatedLayout, Target, Test, TestRequest
-from tessera_rules.model.words import VerdictWord
+from tessera_rules.model.words import PROMISES, VerdictWord
 from tessera_rules.nearest import did_you_mean
 from tessera_rules.source import Span
 from tessera_rules.syntax import nodes
 
 VERDICTS: tuple[str, ...] = get_args(VerdictWord)
-PROMISES = ("deterministic", "batch_invariant")
 
 
 @define

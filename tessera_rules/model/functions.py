@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_rules.model import codes
 from tessera_rules.model.constant import NotConstant, constant
@@ -28,30 +28,23 @@ def build_call(builder: TermBuilder, name: str, expr: nodes.Call) -> Term:
         known = [*FUNCTIONS, *builder.scope.predicates]
         near = nearest(name, known)
         hint = f"did you mean '{near}'?" if near else "the set of functions is closed; declare a `predicate` for one of your own"
-        return _wrong(builder, codes.UNKNOWN_FUNCTION, expr, f"there is no function '{name}'", hint)
+        return builder.wrong(codes.UNKNOWN_FUNCTION, expr.span, f"there is no function '{name}'", hint)
     if expr.keywords and name != "smoke":
-        return _wrong(builder, codes.BAD_CALL, expr, f"{name} takes its arguments by position")
+        return builder.wrong(codes.BAD_CALL, expr.span, f"{name} takes its arguments by position")
     if name in PROBES and not builder.scope.place.probes:
-        return _wrong(builder, codes.NOT_HERE, expr, f"{name}(…) asks the machine, and stands in `available` only", "put the clause into `available`")
+        return builder.wrong(codes.NOT_HERE, expr.span, f"{name}(…) asks the machine, and stands in `available` only", "put the clause into `available`")
     if name in DATA and not builder.scope.place.data:
-        return _wrong(builder, codes.NOT_HERE, expr, f"{name}(…) looks at the data, and stands in `guard` only", "put the clause into `guard`")
+        return builder.wrong(codes.NOT_HERE, expr.span, f"{name}(…) looks at the data, and stands in `guard` only", "put the clause into `guard`")
     if name in LAYOUT and not builder.scope.place.request:
-        return _wrong(
-            builder, codes.NOT_HERE, expr, f"{name}(…) is about the request, which `{builder.scope.place.name}` does not see", "put the clause into `requires`"
-        )
+        message = f"{name}(…) is about the request, which `{builder.scope.place.name}` does not see"
+        return builder.wrong(codes.NOT_HERE, expr.span, message, "put the clause into `requires`")
     low, high = ARITY[name]
     count = len(expr.arguments)
     if count < low or (high is not None and count > high):
         wanted = f"{low}" if low == high else f"at least {low}" if high is None else f"{low} to {high}"
-        return _wrong(
-            builder, codes.BAD_CALL, expr, f"{name} takes {wanted} argument{'s' if wanted != '1' else ''}, and {count} {'is' if count == 1 else 'are'} given"
-        )
+        message = f"{name} takes {wanted} argument{'s' if wanted != '1' else ''}, and {count} {'is' if count == 1 else 'are'} given"
+        return builder.wrong(codes.BAD_CALL, expr.span, message)
     return handler(builder, name, expr)
-
-
-def _wrong(builder: TermBuilder, code: Any, expr: nodes.Expr, message: str, hint: str | None = None) -> Term:
-    builder.findings.add(code.at(expr.span, message, hint=hint))
-    return Const(ANY, None)
 
 
 def _number(builder: TermBuilder, name: str, expr: nodes.Call) -> Term:
@@ -62,7 +55,7 @@ def _number(builder: TermBuilder, name: str, expr: nodes.Call) -> Term:
 
 def _sqrt(builder: TermBuilder, name: str, expr: nodes.Call) -> Term:
     if not builder.scope.place.floats:
-        return _wrong(builder, codes.NOT_HERE, expr, "sqrt is floating point, and stands only in `cost`, `accuracy`, `guard` and native arguments")
+        return builder.wrong(codes.NOT_HERE, expr.span, "sqrt is floating point, and stands only in `cost`, `accuracy`, `guard` and native arguments")
     return builder.apply(FLOAT, name, (builder.number(expr.arguments[0]),), expr.span)
 
 
@@ -76,7 +69,7 @@ def _integer(builder: TermBuilder, name: str, expr: nodes.Call) -> Term:
 def _size(builder: TermBuilder, name: str, expr: nodes.Call) -> Term:
     term = builder.build(expr.arguments[0], DTYPE)
     if term.type.kind not in ("dtype", "any"):
-        return _wrong(builder, codes.BAD_CALL, expr.arguments[0], f"{name} takes a dtype", f"{name}(dtype) or {name}(dtype(x))")
+        return builder.wrong(codes.BAD_CALL, expr.arguments[0].span, f"{name} takes a dtype", f"{name}(dtype) or {name}(dtype(x))")
     return builder.apply(INT, name, (term,), expr.span)
 
 
@@ -85,7 +78,7 @@ def _version(builder: TermBuilder, _name: str, expr: nodes.Call) -> Term:
     if text is None:
         return Const(ANY, None)
     if len(text) > 200 or not any(char.isalnum() for char in text):
-        return _wrong(builder, codes.BAD_CALL, expr.arguments[0], f'"{text}" is no version', 'such as "12.9"')
+        return builder.wrong(codes.BAD_CALL, expr.arguments[0].span, f'"{text}" is no version', 'such as "12.9"')
     return Const(VERSION, Version(text))
 
 
@@ -141,10 +134,9 @@ def _given(builder: TermBuilder, _name: str, expr: nodes.Call) -> Term:
     if op is not None and isinstance(argument, nodes.NameRef) and argument.name in op.attrs:
         attr = op.attrs[argument.name]
         if not attr.type.nullable:
-            return _wrong(
-                builder,
+            return builder.wrong(
                 codes.BAD_CALL,
-                argument,
+                argument.span,
                 f"attribute '{attr.name}' always has a value",
                 "given(x) is about an optional operand, or an attribute declared with `?`",
             )
@@ -155,7 +147,7 @@ def _given(builder: TermBuilder, _name: str, expr: nodes.Call) -> Term:
     if operand is None:
         return Const(ANY, None)
     if not operand.optional:
-        return _wrong(builder, codes.BAD_CALL, argument, f"operand '{operand.name}' is always given", "given(x) is about an optional operand")
+        return builder.wrong(codes.BAD_CALL, argument.span, f"operand '{operand.name}' is always given", "given(x) is about an optional operand")
     return Fact(BOOL, f"given:{operand.name}", f"given({operand.name})")
 
 
@@ -183,7 +175,7 @@ def _aligned(builder: TermBuilder, _name: str, expr: nodes.Call) -> Term:
     if operand is None:
         return Const(ANY, None)
     if isinstance(size, Const) and isinstance(size.value, int) and (size.value <= 0 or size.value & (size.value - 1)):
-        return _wrong(builder, codes.BAD_CALL, expr.arguments[1], f"an alignment is a power of two, and this is {size.value}")
+        return builder.wrong(codes.BAD_CALL, expr.arguments[1].span, f"an alignment is a power of two, and this is {size.value}")
     align = Fact(INT, f"align:{operand.name}", f"{operand.name}.align")
     return builder.apply(BOOL, "eq", (builder.apply(INT, "mod", (align, size), expr.span), Const(INT, 0)), expr.span)
 
@@ -200,7 +192,7 @@ def _stride(builder: TermBuilder, _name: str, expr: nodes.Call) -> Term:
     else:
         value = axis.value
     if value is None or not -rank <= value < rank:
-        return _wrong(builder, codes.BAD_CALL, expr.arguments[1], f"'{operand.name}' has axes 0 to {rank - 1}", "the axis is a constant integer")
+        return builder.wrong(codes.BAD_CALL, expr.arguments[1].span, f"'{operand.name}' has axes 0 to {rank - 1}", "the axis is a constant integer")
     value %= rank
     return Fact(INT, f"stride:{operand.name}:{value}", f"stride({operand.name}, {value})")
 
@@ -218,7 +210,7 @@ def _probe(builder: TermBuilder, name: str, expr: nodes.Call) -> Term:
         return Const(ANY, None)
     word = "call" if name == "probe python" else name
     if name == "probe python" and (texts[0] or "").count(":") != 1:
-        return _wrong(builder, codes.BAD_CALL, expr.arguments[0], f'"{texts[0]}" is no callable', 'write "module:callable"')
+        return builder.wrong(codes.BAD_CALL, expr.arguments[0].span, f'"{texts[0]}" is no callable', 'write "module:callable"')
     shown = f'{name} "{texts[0]}"' if name == "probe python" else f"{name}({', '.join(_quoted(str(text)) for text in texts)})"
     return Fact(OPTIONAL_STRING if name == "env" else BOOL, f"probe:{word}:{':'.join(map(str, texts))}", shown)
 
@@ -230,7 +222,7 @@ def _quoted(text: str) -> str:
 def _smoke(builder: TermBuilder, _name: str, expr: nodes.Call) -> Term:
     op = builder.scope.op
     if expr.arguments or op is None:
-        return _wrong(builder, codes.SMOKE, expr, "smoke states a request by name", "such as smoke(M=16, N=16, K=16)")
+        return builder.wrong(codes.SMOKE, expr.span, "smoke states a request by name", "such as smoke(M=16, N=16, K=16)")
     words: dict[str, str] = {}
     known = [*op.dims, *op.attrs, "dtype", "given", "threads", "allow"]
     for key, value in expr.keywords:
@@ -254,7 +246,7 @@ def _smoke(builder: TermBuilder, _name: str, expr: nodes.Call) -> Term:
     sizes = {fact.key for shape in shapes for size in shape for fact in facts(size)}
     missing = [dim for dim in op.dims if f"dim:{dim}" in sizes and dim not in words]
     if missing:
-        return _wrong(builder, codes.SMOKE, expr, f"smoke states a whole request, and {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} left out")
+        return builder.wrong(codes.SMOKE, expr.span, f"smoke states a whole request, and {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} left out")
     text = " ".join(f"{key}={value}" for key, value in words.items())
     return Fact(BOOL, f"probe:smoke:{text}", f"smoke({', '.join(f'{key}={value}' for key, value in words.items())})")
 
